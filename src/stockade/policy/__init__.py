@@ -1,0 +1,1 @@
+"""What the settings mean: hosts, paths, commands, and the verdict on each."""

@@ -1,0 +1,1 @@
+"""What people wrote: settings files, their layers, and how they merge."""

@@ -1,0 +1,215 @@
+"""Every setting there is: name, kind, default, meaning, and which of its values loosen.
+
+This table is the only place that lists settings. Decoding, merging, trust, locks, the JSON Schema,
+the reference in the documentation and `status` are all derived from it.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+T = TypeVar("T")
+
+
+class Kind(Enum):
+    """What JSON a setting takes, and how layers of it merge."""
+
+    FLAG = "true or false"
+    NUMBER = "a whole number"
+    TEXT = "a non-empty string"
+    TEXTS = "a list of non-empty strings"  # concatenated over layers
+    ARGV = "a list of strings"  # one value: the highest layer's list, whole
+    TABLE = "an object whose values are lists of strings"  # merged per key, lists concatenated
+
+
+class Loosens(Enum):
+    """Which values would widen the policy, if they came from somebody who is not trusted."""
+
+    WHEN_TRUE = "when true"
+    WHEN_FALSE = "when false"
+    WHEN_LESS = "when less than the default"
+    ALWAYS = "always"
+    NEVER = "never"
+
+
+class Key(Value, Generic[T]):
+    """One setting. ``name`` is its dotted JSON path."""
+
+    name: str
+    kind: Kind
+    default: T
+    loosens: Loosens
+    meaning: str
+    low: int = 0
+    high: int = 0
+
+    @property
+    def path(self) -> str:
+        """The JSON path that errors show."""
+        return f"$.{self.name}"
+
+    @property
+    def expected(self) -> str:
+        """What a value of this setting must be, in words."""
+        return f"{self.kind.value} from {self.low} to {self.high}" if self.high else self.kind.value
+
+
+Texts = tuple[str, ...]
+
+ENABLED: Final = Key("sandbox.enabled", Kind.FLAG, False, Loosens.WHEN_FALSE, "Run commands inside the sandbox.")
+AUTO_ALLOW: Final = Key(
+    "sandbox.autoAllowBashIfSandboxed",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_TRUE,
+    "Sandboxed commands need no approval.",
+)
+ALLOW_UNSANDBOXED: Final = Key(
+    "sandbox.allowUnsandboxedCommands",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_TRUE,
+    "A call may ask to run outside the sandbox.",
+)
+FAIL_IF_UNAVAILABLE: Final = Key(
+    "sandbox.failIfUnavailable",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_FALSE,
+    "Enabled but not enforceable here: refuse to run. When false: warn loudly and run bare.",
+)
+EXCLUDED_COMMANDS: Final = Key[Texts](
+    "sandbox.excludedCommands", Kind.TEXTS, (), Loosens.ALWAYS, "Commands that run outside the sandbox."
+)
+UNIX_SOCKETS: Final = Key[Texts](
+    "sandbox.network.allowUnixSockets", Kind.TEXTS, (), Loosens.ALWAYS, "Unix sockets that commands may connect to."
+)
+ALL_UNIX_SOCKETS: Final = Key(
+    "sandbox.network.allowAllUnixSockets",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "Commands may connect to any unix socket.",
+)
+LOCAL_BINDING: Final = Key(
+    "sandbox.network.allowLocalBinding",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "Ports that a command opens may be published to the host.",
+)
+HTTP_PROXY_PORT: Final = Key[int | None](
+    "sandbox.network.httpProxyPort",
+    Kind.NUMBER,
+    None,
+    Loosens.ALWAYS,
+    "Use an existing HTTP proxy on localhost instead of ours. It is not filtered by Stockade.",
+    low=1,
+    high=65535,
+)
+SOCKS_PROXY_PORT: Final = Key[int | None](
+    "sandbox.network.socksProxyPort",
+    Kind.NUMBER,
+    None,
+    Loosens.ALWAYS,
+    "Use an existing SOCKS proxy on localhost instead of ours. It is not filtered by Stockade.",
+    low=1,
+    high=65535,
+)
+ALLOWED_DOMAINS: Final = Key[Texts](
+    "sandbox.network.allowedDomains", Kind.TEXTS, (), Loosens.ALWAYS, "Hosts that commands may reach."
+)
+DENIED_DOMAINS: Final = Key[Texts](
+    "sandbox.network.deniedDomains", Kind.TEXTS, (), Loosens.NEVER, "Hosts that commands may never reach."
+)
+ALLOW_WRITE: Final = Key[Texts](
+    "sandbox.filesystem.allowWrite", Kind.TEXTS, (), Loosens.ALWAYS, "Paths that commands may write."
+)
+DENY_WRITE: Final = Key[Texts](
+    "sandbox.filesystem.denyWrite", Kind.TEXTS, (), Loosens.NEVER, "Paths that commands may never write."
+)
+DENY_READ: Final = Key[Texts](
+    "sandbox.filesystem.denyRead", Kind.TEXTS, (), Loosens.NEVER, "Paths that commands may not read."
+)
+ALLOW_READ: Final = Key[Texts](
+    "sandbox.filesystem.allowRead", Kind.TEXTS, (), Loosens.ALWAYS, "Paths inside a read deny that are open again."
+)
+ALLOW_GIT_CONFIG: Final = Key(
+    "sandbox.filesystem.allowGitConfig",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "Lift the protection of .git/config and .git/config.worktree, so that `git config` works inside.",
+)
+IGNORE_VIOLATIONS: Final = Key[dict[str, Texts]](
+    "sandbox.ignoreViolations",
+    Kind.TABLE,
+    {},
+    Loosens.ALWAYS,
+    'Violations not worth reporting: "*" or a command pattern, and texts that they contain.',
+)
+WEAKER_NESTED: Final = Key(
+    "sandbox.enableWeakerNestedSandbox",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "Accept weaker walls where an unprivileged container allows no others.",
+)
+RIPGREP_COMMAND: Final = Key[str | None](
+    "sandbox.ripgrep.command", Kind.TEXT, None, Loosens.ALWAYS, "The ripgrep to use where one is used."
+)
+RIPGREP_ARGS: Final = Key[Texts](
+    "sandbox.ripgrep.args", Kind.ARGV, (), Loosens.ALWAYS, "Arguments for that ripgrep, before ours."
+)
+SEARCH_DEPTH: Final = Key(
+    "sandbox.mandatoryDenySearchDepth",
+    Kind.NUMBER,
+    3,
+    Loosens.WHEN_LESS,
+    "How many directory levels below each writable root protected files are looked for.",
+    low=1,
+    high=10,
+)
+ALLOW: Final = Key[Texts]("permissions.allow", Kind.TEXTS, (), Loosens.ALWAYS, "Rules that allow, such as Edit(./out).")
+DENY: Final = Key[Texts]("permissions.deny", Kind.TEXTS, (), Loosens.NEVER, "Rules that deny; a deny always wins.")
+ASK: Final = Key[Texts]("permissions.ask", Kind.TEXTS, (), Loosens.NEVER, "Rules that ask each time.")
+
+CATALOG: Final[Mapping[str, Key[object]]] = {
+    key.name: key  # type: ignore[misc]  # a Key of anything is stored as a Key of object
+    for key in (
+        ENABLED,
+        AUTO_ALLOW,
+        ALLOW_UNSANDBOXED,
+        FAIL_IF_UNAVAILABLE,
+        EXCLUDED_COMMANDS,
+        UNIX_SOCKETS,
+        ALL_UNIX_SOCKETS,
+        LOCAL_BINDING,
+        HTTP_PROXY_PORT,
+        SOCKS_PROXY_PORT,
+        ALLOWED_DOMAINS,
+        DENIED_DOMAINS,
+        ALLOW_WRITE,
+        DENY_WRITE,
+        DENY_READ,
+        ALLOW_READ,
+        ALLOW_GIT_CONFIG,
+        IGNORE_VIOLATIONS,
+        WEAKER_NESTED,
+        RIPGREP_COMMAND,
+        RIPGREP_ARGS,
+        SEARCH_DEPTH,
+        ALLOW,
+        DENY,
+        ASK,
+    )
+}
+
+#: Set by an administrator or a fleet, any of these locks the sandbox settings.
+LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)

@@ -1,0 +1,32 @@
+"""What one file says: typed values, in which absent stays absent."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from stockade.settings.layer import Origin
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stockade.settings.catalog import Key
+    from stockade.settings.layer import Layer
+
+T = TypeVar("T")
+
+
+class Document(Value):
+    """The settings of one source. ``values`` maps the name of a key to its checked value."""
+
+    layer: Layer
+    file: str
+    values: Mapping[str, object]
+
+    def get(self, key: Key[T]) -> T | None:
+        """Return what this source says about a key, or None if it says nothing."""
+        return cast("T | None", self.values.get(key.name))
+
+    def origin(self, key: Key[T]) -> Origin:
+        """Return the place where this source sets a key."""
+        return Origin(self.layer, self.file, key.path)

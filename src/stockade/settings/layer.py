@@ -1,0 +1,45 @@
+"""The layers that settings come from, and where one value came from."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+from typing import Generic, TypeVar
+
+from stockade.value import Value
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class Layer(IntEnum):
+    """Who wrote a setting. A higher layer wins over a lower one."""
+
+    DEFAULTS = 0
+    PROJECT = 1
+    USER = 2
+    LOCAL = 3
+    FLAG = 4
+    POLICY = 5
+    COMMAND_LINE = 6
+
+    def __str__(self) -> str:
+        """Return the name that people see."""
+        return self.name.lower().replace("_", " ")
+
+
+class Origin(Value):
+    """Where a value was set: layer, file (or a word such as ``--allow-write``), path inside it."""
+
+    layer: Layer
+    file: str = ""
+    path: str = ""
+
+    def __str__(self) -> str:
+        """Return ``~/.stockade/settings.json (user)``, or just the layer where there is no file."""
+        return f"{self.file} ({self.layer})" if self.file else str(self.layer)
+
+
+class Sourced(Value, Generic[T_co]):
+    """A value that remembers who set it."""
+
+    value: T_co
+    origin: Origin

@@ -1,0 +1,88 @@
+"""Layers of documents become one set of settings, each value with its origin.
+
+A scalar: the highest layer that sets it. A list: concatenated, highest first, duplicates dropped,
+order kept. A table: per key. Merging is associative, so that layers may be merged in any grouping.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeVar, cast
+
+from stockade.settings.catalog import CATALOG, Kind
+from stockade.settings.layer import Layer, Origin, Sourced
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from stockade.settings.catalog import Key
+    from stockade.settings.document import Document
+
+T = TypeVar("T")
+DEFAULT = Origin(Layer.DEFAULTS)
+
+
+class Settings(Value):
+    """Merged settings: for each key that somebody set, its entries, the winning one first.
+
+    A scalar has one entry, a list one per item, a table one per (key, text) pair.
+    """
+
+    entries: Mapping[str, tuple[Sourced[object], ...]]
+
+    def get(self, key: Key[T]) -> T:
+        """Return the effective value of a scalar, its default if nobody set it."""
+        return self.find(key).value
+
+    def find(self, key: Key[T]) -> Sourced[T]:
+        """Return the effective value of a scalar with its origin."""
+        entries = cast("tuple[Sourced[T], ...]", self.entries.get(key.name, ()))
+        return entries[0] if entries else Sourced(key.default, DEFAULT)
+
+    def items(self, key: Key[tuple[str, ...]]) -> tuple[Sourced[str], ...]:
+        """Return the items of a list, each with its origin."""
+        return cast("tuple[Sourced[str], ...]", self.entries.get(key.name, ()))
+
+    def pairs(self, key: Key[dict[str, tuple[str, ...]]]) -> tuple[Sourced[tuple[str, str]], ...]:
+        """Return the (key, text) pairs of a table, each with its origin."""
+        return cast("tuple[Sourced[tuple[str, str]], ...]", self.entries.get(key.name, ()))
+
+    def __or__(self, lower: Settings) -> Settings:
+        """Merge with settings of a lower layer."""
+        names = [*self.entries, *(name for name in lower.entries if name not in self.entries)]
+        return Settings({name: _join(CATALOG[name].kind, self, lower, name) for name in names})
+
+
+EMPTY = Settings({})
+
+
+def settings_of(document: Document) -> Settings:
+    """Return what one document says, as settings."""
+    return Settings({name: tuple(_entries(document, CATALOG[name], value)) for name, value in document.values.items()})
+
+
+def merge(documents: Iterable[Document]) -> Settings:
+    """Merge documents, the highest first."""
+    merged = EMPTY
+    for document in documents:
+        merged |= settings_of(document)
+    return merged
+
+
+def _entries(document: Document, key: Key[object], value: object) -> Iterable[Sourced[object]]:
+    origin = document.origin(key)
+    if key.kind is Kind.TEXTS:
+        return (Sourced(item, origin) for item in dict.fromkeys(cast("tuple[str, ...]", value)))
+    if key.kind is Kind.TABLE:
+        table = cast("dict[str, tuple[str, ...]]", value)
+        pairs = dict.fromkeys((name, text) for name, texts in table.items() for text in texts)
+        return (Sourced(pair, origin) for pair in pairs)
+    return (Sourced(value, origin),)
+
+
+def _join(kind: Kind, higher: Settings, lower: Settings, name: str) -> tuple[Sourced[object], ...]:
+    mine, theirs = higher.entries.get(name, ()), lower.entries.get(name, ())
+    if kind not in (Kind.TEXTS, Kind.TABLE):
+        return mine or theirs
+    seen = {entry.value for entry in mine}
+    return mine + tuple(entry for entry in theirs if entry.value not in seen)
