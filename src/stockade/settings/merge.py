@@ -72,12 +72,17 @@ def merge(documents: Iterable[Document]) -> Settings:
 def _entries(document: Document, key: Key[object], value: object) -> Iterable[Sourced[object]]:
     origin = document.origin(key)
     if key.kind is Kind.TEXTS:
-        return (Sourced(item, origin) for item in dict.fromkeys(cast("tuple[str, ...]", value)))
+        return _numbered(cast("tuple[str, ...]", value), origin)
     if key.kind is Kind.TABLE:
         table = cast("dict[str, tuple[str, ...]]", value)
         pairs = dict.fromkeys((name, text) for name, texts in table.items() for text in texts)
         return (Sourced(pair, origin) for pair in pairs)
     return (Sourced(value, origin),)
+
+
+def _numbered(items: tuple[str, ...], origin: Origin) -> Iterable[Sourced[str]]:
+    first = {item: number for number, item in reversed(tuple(enumerate(items)))}
+    return (Sourced(item, origin.but(path=f"{origin.path}[{first[item]}]")) for item in dict.fromkeys(items))
 
 
 def _join(kind: Kind, higher: Settings, lower: Settings, name: str) -> tuple[Sourced[object], ...]:
