@@ -22,6 +22,7 @@ class Value:
 
     def __init_subclass__(cls) -> None:
         """Collect the fields of the class and of its bases, in order."""
+        super().__init_subclass__()  # a value may be generic as well
         own = tuple(
             name
             for name, kind in cls.__annotations__.items()

@@ -1,0 +1,82 @@
+"""The bytes of a settings file become JSON values, stricter than the standard reader.
+
+Only RFC 8259 JSON in UTF-8 (a byte order mark is dropped): no NaN, no Infinity, no nesting without
+end. Objects keep every member as written, so that a key given twice can be pointed at.
+"""
+
+from __future__ import annotations
+
+from stockade.errors import SettingsError
+from stockade.escape import escape
+from stockade.settings.problem import Problem
+
+_LONGEST_WHOLE = 18  # digits; anything longer is far beyond every range, and slow to convert
+_LONGEST_SHOWN = 60
+
+
+class JsonObject(list[tuple[str, object]]):
+    """The members of an object in the order of the file, repeated names included."""
+
+
+class HugeNumber:
+    """A whole number with too many digits to be any setting."""
+
+
+def parse(text: bytes, file: str) -> object:
+    """Return the JSON value of a file, its objects as JsonObject. Raises SettingsError."""
+    try:
+        decoded = text.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise _error(file, f"is not UTF-8 (byte {error.start + 1})", "Save the file as UTF-8.") from None
+    if not decoded.strip():
+        raise _error(file, "is empty", "Write {} to set nothing, or remove the file.")
+    return _parse_text(decoded, file)
+
+
+def shown(value: object) -> str:
+    """Return a JSON value in a few words that are safe to print anywhere."""
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if isinstance(value, str):
+        return quoted(value)
+    if isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, JsonObject):
+        return "an object"
+    return "a list" if isinstance(value, list) else "a huge number"
+
+
+def quoted(text: str) -> str:
+    """Return a text in quotes, shortened and safe to print."""
+    return f'"{escape(text, _LONGEST_SHOWN)}"'
+
+
+def _parse_text(text: str, file: str) -> object:
+    import json  # noqa: PLC0415  # most runs find no file to parse
+
+    try:
+        return json.loads(text, object_pairs_hook=JsonObject, parse_int=_whole, parse_constant=_refuse_constant)
+    except json.JSONDecodeError as error:
+        where = f"line {error.lineno}, column {error.colno}"
+        hint = "JSON has no comments, no single quotes and no comma after the last item."
+        raise _error(file, f"is not JSON: {error.msg} at {where}", hint) from None
+    except RecursionError:
+        raise _error(file, "is nested too deeply", "Settings need four levels at most.") from None
+    except _ConstantError as error:
+        raise _error(file, f"is not JSON: {error} is not a JSON number", "Write a whole number.") from None
+
+
+def _whole(digits: str) -> int | HugeNumber:
+    return int(digits) if len(digits) <= _LONGEST_WHOLE else HugeNumber()
+
+
+class _ConstantError(Exception):
+    """NaN or Infinity, which the standard reader would take."""
+
+
+def _refuse_constant(name: str) -> float:
+    raise _ConstantError(name)
+
+
+def _error(file: str, message: str, hint: str) -> SettingsError:
+    return SettingsError([Problem(file, "$", message, hint)])
