@@ -1,0 +1,1 @@
+"""How each operating system enforces the policy."""

@@ -1,0 +1,1 @@
+"""The walls of Linux: namespaces, mounts, and filtered system calls."""
