@@ -64,4 +64,5 @@ choose_venv() {
   printf '%s\n' "$mine"
 }
 
+# shellcheck disable=SC2034  # for those who source this
 venv=$(choose_venv)
