@@ -114,7 +114,7 @@ class _Reader:
             if not isinstance(value, str):
                 self._wrong(path, "a string", value)
             return
-        from stockade.settings.unknown_key import advise  # noqa: PLC0415  # a rare case, and difflib is slow to import
+        from stockade.settings.unknown_key import advise  # a rare case, and difflib is slow to import
 
         advice = advise(name, section)
         if self.foreign and self._is_theirs(name, section, misspelt=advice.misspelt):
@@ -123,17 +123,17 @@ class _Reader:
             self._problem(path, "is not a setting", advice.hint)
 
     def _is_theirs(self, name: str, section: str, *, misspelt: bool) -> bool:
-        from stockade.settings.foreign import KNOWN  # noqa: PLC0415  # only for files of Claude Code
+        from stockade.settings.foreign import KNOWN  # only for files of Claude Code
 
         if section:
             return f"{section}.{name}" in KNOWN or not misspelt
         # At top level nearly everything is theirs, so only "permisions" and the like are suspect.
-        from stockade.settings.unknown_key import is_misspelling  # noqa: PLC0415  # as above
+        from stockade.settings.unknown_key import is_misspelling  # as above
 
         return not is_misspelling(name, list(_tree()))
 
     def _pass_over(self, name: str, section: str, path: str) -> None:
-        from stockade.settings.foreign import SILENT  # noqa: PLC0415  # only for files of Claude Code
+        from stockade.settings.foreign import SILENT  # only for files of Claude Code
 
         if section and f"{section}.{name}" not in SILENT:
             self.warnings.append(f"{self.file}: {path} is not enforced by Stockade")

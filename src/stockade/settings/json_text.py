@@ -52,7 +52,7 @@ def quoted(text: str) -> str:
 
 
 def _parse_text(text: str, file: str) -> object:
-    import json  # noqa: PLC0415  # most runs find no file to parse
+    import json  # most runs find no file to parse
 
     try:
         return json.loads(text, object_pairs_hook=JsonObject, parse_int=_whole, parse_constant=_refuse_constant)

@@ -1,0 +1,157 @@
+"""Which project files the user has trusted: by real path and by the exact bytes.
+
+The store is ``~/.stockade/trusted.json``, outside every project, mode 0600: an object from path to
+SHA-256. Whoever could write it could loosen every project's sandbox, so a store that is a link,
+belongs to somebody else, can be written by others or makes no sense is refused with an error; it is
+never used and never silently replaced. Writers take turns by a lock on ``trusted.lock`` beside it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from stockade.errors import SettingsError
+from stockade.settings.content import read_content
+from stockade.settings.json_text import JsonObject, parse
+from stockade.settings.problem import Problem
+from stockade.settings.sources import trust_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping
+
+_PATIENCE: Final = 5.0  # seconds to wait for another writer, who needs milliseconds
+_DIGEST_LENGTH: Final = 64
+
+
+def is_trusted(home: str, file: str, content: bytes) -> bool:
+    """Tell whether the user has trusted this file with this content. Raises SettingsError."""
+    return trusted(home).get(os.path.realpath(file)) == _digest(content)
+
+
+def trust(home: str, file: str, content: bytes) -> None:
+    """Remember that the user trusts this file with this content. Raises SettingsError."""
+    real = os.path.realpath(file)
+    _update(home, lambda entries: entries | {real: _digest(content)})
+
+
+def untrust(home: str, file: str) -> None:
+    """Forget a file, whatever its content. Raises SettingsError."""
+    real = os.path.realpath(file)
+    _update(home, lambda entries: {path: digest for path, digest in entries.items() if path != real})
+
+
+def trusted(home: str) -> Mapping[str, str]:
+    """Return every trusted file with the hash of its content. Raises SettingsError."""
+    return _read(trust_store(home))
+
+
+def _digest(content: bytes) -> str:
+    import hashlib  # most runs have no project file that loosens
+
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(store: str) -> dict[str, str]:
+    if os.path.islink(store):
+        raise _error(store, "is a link", "Replace it by a file of your own, mode 600.")
+    content = read_content(store)
+    if content is None:
+        return {}
+    if content.owner not in (0, os.geteuid()):
+        raise _error(store, f"belongs to user {content.owner}", "Remove it, or run as that user.")
+    if content.mode & (stat.S_IWGRP | stat.S_IWOTH) or _is_open_to_all(os.path.dirname(store)):
+        raise _error(store, "can be written by other users", f"chmod go-w {store} {os.path.dirname(store)}")
+    return _entries(content.data, store)
+
+
+def _is_open_to_all(directory: str) -> bool:
+    try:
+        return bool(os.stat(directory).st_mode & stat.S_IWOTH)
+    except OSError:  # gone since the store was read; nobody can have written it
+        return False
+
+
+def _entries(data: bytes, store: str) -> dict[str, str]:
+    raw = parse(data, store)
+    entries = dict(raw) if isinstance(raw, JsonObject) else {}
+    digests = {
+        path: digest for path, digest in entries.items() if isinstance(digest, str) and len(digest) == _DIGEST_LENGTH
+    }
+    if not isinstance(raw, JsonObject) or len(digests) != len(raw):
+        raise _error(store, "is damaged", "Remove it and trust your projects again with `stockade trust`.")
+    return digests
+
+
+def _update(home: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+    store = trust_store(home)
+    try:
+        os.makedirs(os.path.dirname(store), mode=0o700, exist_ok=True)
+        with _turn(os.path.join(os.path.dirname(store), "trusted.lock")):
+            before = _read(store)
+            after = change(before)
+            if after != before:
+                _replace(store, _encode(after))
+    except OSError as error:
+        raise _error(store, f"cannot be written: {error.strerror}", "Check the directory's permissions.") from None
+
+
+def _encode(entries: Mapping[str, str]) -> bytes:
+    import json  # only when trust changes
+
+    # ASCII only: a path that is not UTF-8 holds lone surrogates, which JSON can escape but UTF-8 cannot hold.
+    return (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode("ascii")
+
+
+@contextlib.contextmanager
+def _turn(lock: str) -> Iterator[None]:
+    """Hold the writers' lock. A process that never lets go makes us fail, not wait for ever."""
+    import fcntl  # only when trust changes
+    import time
+
+    descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, 0o600)
+    try:
+        end = time.monotonic() + _PATIENCE
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                if time.monotonic() > end:
+                    raise _error(lock, "is held by another process", "Try again, or end that process.") from None
+                time.sleep(0.01)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _replace(store: str, data: bytes) -> None:
+    """Put a new store in place of the old one, whole or not at all."""
+    directory = os.path.dirname(store)
+    temporary = f"{store}.{os.getpid()}.{os.urandom(4).hex()}"
+    descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    try:
+        with open(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(descriptor)
+        os.rename(temporary, store)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
+        raise
+    _sync(directory)
+
+
+def _sync(directory: str) -> None:
+    descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _error(file: str, message: str, hint: str) -> SettingsError:
+    return SettingsError([Problem(file, "$", message, hint)])
