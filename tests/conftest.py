@@ -1,0 +1,51 @@
+"""Rules for every test run.
+
+A wall that was not tested must not pass for one that held: with ``CI`` set, a test under ``tests/enforcement``
+that is skipped, or expected to fail, has failed. What belongs to another operating system is not to be collected
+there at all (``collect_ignore_glob`` in a conftest of its own), rather than skipped.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+ENFORCEMENT = Path(__file__).parent / "enforcement"
+
+
+def _must_run(node: pytest.Item | pytest.Collector) -> bool:
+    return bool(os.environ.get("CI")) and node.path.is_relative_to(ENFORCEMENT)
+
+
+def _fail(report: pytest.TestReport | pytest.CollectReport) -> None:
+    reason = getattr(report, "wasxfail", None) or (
+        report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    )
+    # With this attribute left, the report would still count as an expected failure.
+    report.__dict__.pop("wasxfail", None)
+    report.outcome = "failed"
+    report.longrepr = f"{report.nodeid} did not run to its end, which in CI is a failure: {reason}"
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    if report.skipped and _must_run(item):
+        _fail(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_make_collect_report(
+    collector: pytest.Collector,
+) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    report = yield
+    if report.skipped and _must_run(collector):
+        _fail(report)
+    return report
