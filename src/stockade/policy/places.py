@@ -1,0 +1,138 @@
+"""What the disk says about paths, kept behind one small protocol so that decisions stay functions of values.
+
+A *place* is a path without links in it. ``follow`` walks a path as the kernel does (links first, then ``..``) and
+remembers every link on the way, because a rule may be about a link as well as about what it leads to.
+What does not exist is taken as written. More links than the kernel follows make the path a loop: it leads nowhere.
+What cannot be looked at (no permission) counts as no link and as not there: a command cannot look at it either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import Final, Protocol
+
+from stockade.errors import InvalidTextError
+from stockade.policy.path_pattern import joined, names_of, spelled
+from stockade.value import Value
+
+#: As in Linux, path_resolution(7); macOS gives up earlier.
+MOST_LINKS: Final = 40
+
+
+class Places(Protocol):
+    """What is asked of a disk. No method raises for any path that ``spelled`` has passed; none follows a last link."""
+
+    def link(self, path: str) -> str | None:
+        """Return the text that the link holds, ``None`` if the path is no link."""
+
+    def exists(self, path: str) -> bool:
+        """Tell whether something is there, be it a link that leads nowhere."""
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether the path is a directory itself, not a link to one."""
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory, none if it cannot be listed."""
+
+
+class Disk:
+    """The real disk, as it is at each question."""
+
+    def link(self, path: str) -> str | None:
+        """Return the text that the link holds, ``None`` if the path is no link."""
+        try:
+            return os.readlink(path)
+        except (OSError, ValueError):
+            return None
+
+    def exists(self, path: str) -> bool:
+        """Tell whether something is there, be it a link that leads nowhere."""
+        return os.path.lexists(path)
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether the path is a directory itself, not a link to one."""
+        try:
+            return stat.S_ISDIR(os.lstat(path).st_mode)
+        except (OSError, ValueError):
+            return False
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory, none if it cannot be listed."""
+        try:
+            return tuple(sorted(os.listdir(path)))
+        except (OSError, ValueError):
+            return ()
+
+
+class Step(Value):
+    """One link that was followed.
+
+    ``link`` is where it lies (no links above it), ``spelling`` the whole path at that moment, up to the next ``..``;
+    ``last`` says that nothing came after the link: the path was the link itself.
+    """
+
+    link: str
+    spelling: str
+    last: bool
+
+
+class Trail(Value):
+    """Where a path leads, and by which links. Of a loop, ``place`` is the link at which the walk gave up."""
+
+    steps: tuple[Step, ...]
+    place: str
+    looped: bool = False
+
+
+def follow(path: str, places: Places) -> Trail:
+    """Walk an absolute path to its place."""
+    done: list[str] = []
+    todo = _reversed_names(spelled(path))
+    steps: list[Step] = []
+    while todo:
+        name = todo.pop()
+        if name == "..":
+            del done[-1:]
+            continue
+        here = joined([*done, name])
+        target = places.link(here)
+        if target is None:
+            done.append(name)
+            continue
+        steps.append(Step(here, _spelling(here, todo), not todo))
+        if len(steps) > MOST_LINKS:
+            return Trail(tuple(steps), here, looped=True)
+        if target.startswith("/"):
+            done.clear()
+        todo.extend(_reversed_names(target))
+    return Trail(tuple(steps), joined(done))
+
+
+def resolve(path: str, places: Places) -> str:
+    """Return the place of an absolute path, or raise ``InvalidTextError`` if its links run in a circle."""
+    trail = follow(path, places)
+    if trail.looped:
+        message = f"{path!a} leads nowhere: its links run in a circle"
+        raise InvalidTextError(message, f"Remove the link {trail.place!a}, or name the place that is meant.")
+    return trail.place
+
+
+def first_missing(place: str, places: Places) -> str:
+    """Return the place itself if it exists, else the highest directory on the way to it that does not."""
+    names = names_of(place)
+    for depth in range(1, len(names) + 1):
+        above = joined(names[:depth])
+        if not places.exists(above):
+            return above
+    return place
+
+
+def _reversed_names(path: str) -> list[str]:
+    return [name for name in reversed(path.split("/")) if name not in ("", ".")]
+
+
+def _spelling(here: str, todo: list[str]) -> str:
+    rest = todo[::-1]
+    known = rest[: rest.index("..")] if ".." in rest else rest
+    return "/".join([here, *known])

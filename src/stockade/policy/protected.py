@@ -1,0 +1,204 @@
+"""What no setting opens for writing: files that a program on the host would obey the next time it starts.
+
+The rules, for a place that lies in a writable tree:
+
+- Names are compared without case, because some disks do. A protected name covers all below it.
+- A name counts at the *level* of the directory that holds it: the root of the writable tree is level 0; ``.git/hooks``
+  counts at the level of the directory that holds ``.git``. The deepest writable root above a place is its root.
+- At level 0 a name is protected whether it exists or not. Missing directories on the way to it are protected too, for
+  whoever makes ``.git`` makes ``.git/hooks``: so no command can ``git init`` in the root of a writable tree (in a
+  directory below it can).
+- From level 1 to the search depth a name is protected if it exists. Below ``node_modules`` and inside ``.git`` nothing
+  is searched, unless the root itself lies there.
+- Names above the root count as level 0: a setting that opens ``.git/hooks/pre-commit`` itself opens nothing.
+- Submodules may have any name, slashes included: ``hooks`` and the configs at any depth in ``.git/modules`` are
+  protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side of an ambiguity.
+
+Renaming a directory above a protected place is the matter of the walls (they pin it), not of these names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stockade.policy.path_pattern import joined, names_of
+from stockade.policy.places import first_missing, follow
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from stockade.policy.places import Places
+
+_SHELL: Final = "a shell on the host runs it at its start"
+_EDITOR: Final = "an editor on the host runs what it names"
+_GIT: Final = "git on the host obeys it and can be made to run programs by it"
+_AGENT: Final = "an agent on the host obeys it"
+
+#: Why each single name is protected.
+NAMES: Final[Mapping[str, str]] = {
+    ".gitconfig": _GIT,
+    ".gitmodules": _GIT,
+    ".bashrc": _SHELL,
+    ".bash_profile": _SHELL,
+    ".zshrc": _SHELL,
+    ".zprofile": _SHELL,
+    ".profile": _SHELL,
+    ".ripgreprc": "ripgrep on the host can be made to run programs by it",
+    ".mcp.json": "an agent on the host starts the servers that it names",
+    ".vscode": _EDITOR,
+    ".idea": _EDITOR,
+}
+#: Directories of which only some entries are protected, and why.
+INNER: Final[Mapping[str, Mapping[str, str]]] = {
+    ".claude": {"commands": _AGENT, "agents": _AGENT},
+    ".git": {"hooks": "git on the host runs what is in it", "config": _GIT, "config.worktree": _GIT},
+}
+#: What ``sandbox.filesystem.allowGitConfig`` lifts.
+CONFIGS: Final = frozenset({"config", "config.worktree"})
+_UNSEARCHED: Final = frozenset({"node_modules", ".git"})
+_GIT_FILE: Final = "git on the host takes its repository from it"
+
+
+class Search(Value):
+    """How far protected names are looked for, and whether the configs of git are among them."""
+
+    depth: int
+    allow_git_config: bool = False
+
+    def inner(self, name: str) -> Mapping[str, str]:
+        """Return the protected entries of the directory with this (folded) name."""
+        entries = INNER.get(name, {})
+        if name == ".git" and self.allow_git_config:
+            return {entry: why for entry, why in entries.items() if entry not in CONFIGS}
+        return entries
+
+
+class Protection(Value):
+    """What protects a place: the name, where it is, what it leads to, and why it matters.
+
+    ``path`` is the name's own path, or the highest missing directory on the way to it; ``place`` is where that leads.
+    ``lifted_by`` names the setting that would lift it, if there is one.
+    """
+
+    name: str
+    path: str
+    place: str
+    why: str
+    lifted_by: str = ""
+
+
+def protected_by(place: str, root: str, search: Search, places: Places) -> Protection | None:
+    """Return what protects a place in the writable tree at ``root``, ``None`` if nothing does.
+
+    Both are places (no links in them). Protected names that are links, and what those lead to, are found by ``find``.
+    """
+    names = names_of(place)
+    top = len(names_of(root))
+    for depth in range(min(len(names), top + search.depth + 1)):
+        if not _UNSEARCHED.isdisjoint(name.casefold() for name in names[top:depth]):
+            return None
+        protection = _held(names[:depth], names[depth:], search, places, at_root=depth <= top)
+        if protection is not None:
+            return protection
+    return None
+
+
+def find(root: str, search: Search, places: Places) -> Iterator[Protection]:
+    """Yield every protection in the writable tree at the place ``root``: the missing ones too where they count."""
+    yield from _absent(root, search, places)
+    yield from _find(root, 0, search, places)
+
+
+def _held(above: list[str], names: list[str], search: Search, places: Places, *, at_root: bool) -> Protection | None:
+    """Judge the first of ``names`` as an entry of the directory ``above``."""
+    first = names[0].casefold()
+    path = joined([*above, names[0]])
+    if first in NAMES:
+        return Protection(first, path, path, NAMES[first]) if at_root or places.exists(path) else None
+    if first not in INNER:
+        return None
+    if at_root and not places.exists(path):
+        return _inner(first, next(iter(INNER[first])), path)
+    if first == ".git" and places.exists(path) and not places.is_directory(path):
+        return Protection(".git", path, path, _GIT_FILE)
+    return _within(path, names[1:], search, places, at_root=at_root)
+
+
+def _within(path: str, names: list[str], search: Search, places: Places, *, at_root: bool) -> Protection | None:
+    """Judge ``names`` as a path inside the ``.git`` or ``.claude`` at ``path``."""
+    first = names_of(path)[-1].casefold()
+    folded = [name.casefold() for name in names]
+    for length in range(1, len(names) + 1):
+        if not _is_inner(first, folded[:length], search.inner(first)):
+            continue
+        found = joined([*names_of(path), *names[:length]])
+        if (at_root and length == 1) or places.exists(found):
+            return _inner(first, folded[length - 1], found)
+    return None
+
+
+def _is_inner(first: str, names: list[str], entries: Mapping[str, str]) -> bool:
+    """Tell whether these folded names lead from ``.git`` or ``.claude`` to a protected entry."""
+    if names[-1] not in entries:
+        return False
+    if len(names) == 1:
+        return True
+    if first != ".git" or len(names) < len(("modules", "name", "hooks")):
+        return False
+    # A linked worktree keeps its own config.worktree, and nothing else of the three.
+    return names[0] == "modules" or (names[0] == "worktrees" and names[2:] == ["config.worktree"])
+
+
+def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
+    lifted_by = "sandbox.filesystem.allowGitConfig" if first == ".git" and name in CONFIGS else ""
+    return Protection(f"{first}/{name}", path, place or path, INNER[first][name], lifted_by)
+
+
+def _absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
+    for name, why in NAMES.items():
+        path = joined([*names_of(root), name])
+        if not places.exists(path):
+            yield Protection(name, path, path, why)
+    for first in INNER:
+        for name in search.inner(first):
+            path = joined([*names_of(root), first, name])
+            trail = follow(path, places)
+            if not trail.looped and not places.exists(trail.place):
+                missing = first_missing(trail.place, places)
+                yield _inner(first, name, missing)
+
+
+def _find(directory: str, level: int, search: Search, places: Places) -> Iterator[Protection]:
+    for name in places.names(directory):
+        path, folded = joined([*names_of(directory), name]), name.casefold()
+        if folded in NAMES:
+            yield Protection(folded, path, _place(path, places), NAMES[folded])
+        elif folded in INNER:
+            yield from _find_inner(folded, path, search, places)
+        if folded not in _UNSEARCHED and level < search.depth and places.is_directory(path):
+            yield from _find(path, level + 1, search, places)
+
+
+def _find_inner(first: str, path: str, search: Search, places: Places) -> Iterator[Protection]:
+    place = _place(path, places)
+    if first == ".git" and not places.is_directory(path):
+        # The link itself; what it leads to is searched below, if it is a repository.
+        yield Protection(".git", path, path, _GIT_FILE)
+        if not places.is_directory(place):
+            yield Protection(".git", path, place, _GIT_FILE)
+            return
+    yield from _entries(first, place, [], search, places)
+
+
+def _entries(first: str, directory: str, above: list[str], search: Search, places: Places) -> Iterator[Protection]:
+    for name in places.names(directory):
+        path, names = joined([*names_of(directory), name]), [*above, name.casefold()]
+        if _is_inner(first, names, search.inner(first)):
+            yield _inner(first, names[-1], path, _place(path, places))
+        elif first == ".git" and names[0] in ("modules", "worktrees") and places.is_directory(path):
+            yield from _entries(first, path, names, search, places)
+
+
+def _place(path: str, places: Places) -> str:
+    return follow(path, places).place
