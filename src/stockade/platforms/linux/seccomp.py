@@ -16,14 +16,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stockade.platforms.linux import bpf
-from stockade.platforms.linux.confinement import ABSENT, Features, rules
+from stockade.platforms.linux.confinement import ABSENT, Features, UnixSockets, rules
 from stockade.platforms.linux.syscall_rule import FULL_WORD, Condition, SyscallRule, Verdict
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.platforms.linux.syscalls import Arch
 
-__all__ = ["ALLOWED", "KILLED", "Features", "Guard", "guards", "program", "rules"]
+__all__ = ["ALLOWED", "KILLED", "Features", "Guard", "UnixSockets", "guards", "program", "rules"]
 
 ALLOWED = Verdict("allow")
 KILLED = Verdict("kill")

@@ -1,0 +1,93 @@
+"""A second opinion on seccomp programs: an emulator of the kernel's interpreter, and the kernel itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from struct import iter_unpack, unpack_from
+from typing import TypeAlias
+
+import pytest
+
+Emulate: TypeAlias = Callable[[bytes, bytes], tuple[int, int]]
+UnderFilter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
+
+DATA_BYTES = 64  # sizeof(struct seccomp_data)
+MAX_INSTRUCTIONS = 4096
+LOAD, AND, JUMP, RETURN = 0x20, 0x54, 0x05, 0x06
+TESTS: dict[int, Callable[[int, int], bool]] = {
+    0x15: lambda word, operand: word == operand,
+    0x25: lambda word, operand: word > operand,
+    0x35: lambda word, operand: word >= operand,
+    0x45: lambda word, operand: bool(word & operand),
+}
+
+# Every program under the filter starts here: a plain install by ctypes, then the program text or an exec.
+INSTALL = """
+import ctypes, os, sys
+code = bytes.fromhex(sys.argv[1])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+libc = ctypes.CDLL(None, use_errno=True)
+if code:
+    if libc.prctl(38, 1, 0, 0, 0) or libc.prctl(22, 2, ctypes.byref(Program(len(code) // 8, code)), 0, 0):
+        sys.exit("cannot install: " + os.strerror(ctypes.get_errno()))
+sys.argv[1:2] = []
+"""
+EXECUTE = INSTALL + "os.execvp(sys.argv[1], sys.argv[1:])"
+
+
+def check(program: bytes) -> list[tuple[int, int, int, int]]:
+    """Refuse what the kernel's checker refuses when a filter is installed."""
+    code: list[tuple[int, int, int, int]] = list(iter_unpack("<HBBI", program))
+    assert 0 < len(code) <= MAX_INSTRUCTIONS
+    assert code[-1][0] == RETURN
+    for place, (operation, then, otherwise, operand) in enumerate(code):
+        if operation == LOAD:
+            assert operand % 4 == 0
+            assert operand < DATA_BYTES
+        elif operation == JUMP:
+            assert place + 1 + operand < len(code)
+        elif operation in TESTS:
+            assert place + 1 + max(then, otherwise) < len(code)
+        else:
+            assert operation in {AND, RETURN}
+    return code
+
+
+def run(program: bytes, data: bytes) -> tuple[int, int]:
+    """Return the word that the program gives for this call, and how many instructions it took."""
+    code = check(program)
+    assert len(data) == DATA_BYTES
+    accumulator = place = steps = 0
+    while True:
+        operation, then, otherwise, operand = code[place]
+        place, steps = place + 1, steps + 1
+        if operation == RETURN:
+            return operand, steps
+        if operation == LOAD:
+            (accumulator,) = unpack_from("<I", data, operand)
+        elif operation == AND:
+            accumulator &= operand
+        elif operation == JUMP:
+            place += operand
+        else:
+            place += then if TESTS[operation](accumulator, operand) else otherwise
+
+
+def start(program: bytes, *argv: str, text: str = "", cwd: str | None = None) -> subprocess.CompletedProcess[str]:
+    """Run argv, or Python program text, under the filter; an empty filter is the control run."""
+    script = INSTALL + text if text else EXECUTE
+    command = [sys.executable, "-I", "-c", script, program.hex(), *argv]
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=100, check=False)  # noqa: S603 -- the commands are the tests' own
+
+
+@pytest.fixture(scope="session")
+def emulate() -> Emulate:
+    return run
+
+
+@pytest.fixture(scope="session")
+def under_filter() -> UnderFilter:
+    return start
