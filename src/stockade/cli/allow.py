@@ -1,0 +1,19 @@
+"""``stockade allow``: let commands write (or read again) a path."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.cli import path_rule
+
+if TYPE_CHECKING:
+    from stockade.cli.terminal import Terminal
+    from stockade.settings.sources import Locations
+
+Options = path_rule.Options
+configure = path_rule.configure
+
+
+def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
+    """Allow the path."""
+    return path_rule.change(options, shown, locations, allow=True)

@@ -1,0 +1,22 @@
+"""``stockade disable``: the sandbox off, in the local settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.cli import editing
+
+if TYPE_CHECKING:
+    from stockade.cli.terminal import Terminal
+    from stockade.settings.sources import Locations
+
+Options = editing.EditOptions
+configure = editing.configure
+
+
+def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
+    """Turn the sandbox off."""
+    from stockade.settings.catalog import ENABLED
+    from stockade.settings.edit import SetValue
+
+    return editing.change(options, shown, locations, [SetValue(ENABLED, value=False)], "the sandbox is off")

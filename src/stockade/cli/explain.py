@@ -1,0 +1,126 @@
+"""``stockade explain``: verdict, reason, rule, file, and what would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.cli import flags
+from stockade.cli.context import context
+from stockade.escape import escape
+from stockade.policy.explain import CommandExplanation, PathExplanation, Subject
+
+if TYPE_CHECKING:
+    from stockade.cli.parser import Parser
+    from stockade.cli.terminal import Terminal
+    from stockade.policy.decision import NetworkDecision
+    from stockade.policy.explain import Explanation
+    from stockade.policy.files import FileVerdict
+    from stockade.settings.layer import Origin
+    from stockade.settings.sources import Locations
+
+
+class Options(flags.PolicyOptions):
+    """What the command line parses to."""
+
+    target: str
+    subject: str | None
+
+
+def configure(parser: Parser) -> None:
+    """Add the arguments."""
+    parser.add_argument("target", metavar="PATH|HOST[:PORT]|COMMAND", help="what to judge; quote a command")
+    kinds = parser.add_mutually_exclusive_group()
+    for subject in Subject:
+        kinds.add_argument(
+            f"--{subject.value}",
+            dest="subject",
+            action="store_const",
+            const=subject.value,
+            help=f"take it for a {subject.value}",
+        )
+    flags.add_json(parser)
+    flags.configure(parser)
+
+
+def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
+    """Print what the policy says; 0 whatever the verdict."""
+    from stockade.policy.explain import classify, explain
+    from stockade.policy.places import Disk
+
+    policy = context(options, shown, locations).policy
+    disk = Disk()
+    subject = Subject(options.subject) if options.subject else classify(options.target, policy, disk)
+    explanation = explain(options.target, subject, policy, disk)
+    if options.json:
+        shown.json({"subject": subject.value, "target": options.target, **_facts(explanation)})
+        return 0
+    for line in _lines(explanation, shown):
+        shown.line(line)
+    return 0
+
+
+def _facts(explanation: Explanation) -> dict[str, object]:
+    if isinstance(explanation, PathExplanation):
+        return {"read": _file_facts(explanation.read), "write": _file_facts(explanation.write)}
+    if isinstance(explanation, CommandExplanation):
+        return {
+            "inside": explanation.inside,
+            "sandboxEnabled": explanation.enabled,
+            "excluded": explanation.exclusion.excluded,
+            "reason": explanation.exclusion.reason,
+        }
+    return _network_facts(explanation)
+
+
+def _file_facts(verdict: FileVerdict) -> dict[str, object]:
+    return {
+        "allowed": verdict.allowed,
+        "path": verdict.path,
+        "place": verdict.place,
+        "reason": verdict.reason.name.lower(),
+        "words": str(verdict),
+        "rule": verdict.rule.value.text if verdict.rule else None,
+        "origin": _origin_facts(verdict.rule.origin) if verdict.rule else None,
+        "remedy": verdict.remedy,
+    }
+
+
+def _network_facts(decision: NetworkDecision) -> dict[str, object]:
+    return {
+        "verdict": decision.verdict.name.lower(),
+        "reason": decision.reason.name.lower(),
+        "words": str(decision),
+        "rule": decision.rule.value.text if decision.rule else None,
+        "origin": _origin_facts(decision.rule.origin) if decision.rule else None,
+        "remedy": decision.remedy,
+    }
+
+
+def _origin_facts(origin: Origin) -> dict[str, str]:
+    return {"layer": str(origin.layer), "file": origin.file, "path": origin.path}
+
+
+def _lines(explanation: Explanation, shown: Terminal) -> list[str]:
+    if isinstance(explanation, PathExplanation):
+        return [*_file_lines(explanation.read, shown), *_file_lines(explanation.write, shown)]
+    if isinstance(explanation, CommandExplanation):
+        return _command_lines(explanation, shown)
+    colour = "green" if explanation.verdict.name == "ALLOW" else "red"
+    return [shown.paint(str(explanation), colour), *_remedy(explanation.remedy)]
+
+
+def _file_lines(verdict: FileVerdict, shown: Terminal) -> list[str]:
+    return [shown.paint(str(verdict), "green" if verdict.allowed else "red"), *_remedy(verdict.remedy)]
+
+
+def _command_lines(explanation: CommandExplanation, shown: Terminal) -> list[str]:
+    line = escape(explanation.line)
+    if not explanation.enabled:
+        return [f"{line}: runs outside: the sandbox is not enabled here", *_remedy("stockade enable")]
+    if explanation.exclusion.excluded:
+        return [shown.paint(f"{line}: runs outside: {explanation.exclusion.reason}", "yellow")]
+    return [shown.paint(f"{line}: runs inside: {explanation.exclusion.reason}", "green")]
+
+
+def _remedy(remedy: str) -> list[str]:
+    return [f"  to change that: {remedy}"] if remedy else []

@@ -1,0 +1,103 @@
+"""The command line's door: find the command, import it, run it, and answer for its failures.
+
+Exit status: what the command returns; 125 and one line ``stockade: ...`` for our own failures; 130 after Ctrl-C.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from stockade.cli.registry import COMMANDS
+from stockade.cli.terminal import FAILURE, terminal
+from stockade.errors import StockadeError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stockade.cli.terminal import Terminal
+    from stockade.settings.sources import Locations
+
+
+def main(arguments: Sequence[str] | None = None, locations: Locations | None = None) -> int:
+    """Run one command line and return its exit status."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    shown = terminal()
+    try:
+        return _dispatch(words, shown, locations)
+    except StockadeError as error:
+        shown.fail(error)
+        return FAILURE
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; nothing is left to say, not even at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return FAILURE
+    except Exception as error:
+        if os.environ.get("STOCKADE_DEBUG"):
+            raise
+        from stockade.escape import escape
+
+        shown.fail(
+            StockadeError(
+                f"internal error: {type(error).__name__}: {escape(str(error))}",
+                "this is a bug in Stockade: please report it with what the command prints under STOCKADE_DEBUG=1",
+            )
+        )
+        return FAILURE
+
+
+def _dispatch(words: list[str], shown: Terminal, locations: Locations | None) -> int:
+    first = words[0] if words else "--help"
+    if first in {"--version", "-V"}:
+        from stockade import __version__
+
+        shown.line(f"stockade {__version__}")
+        return 0
+    if first in {"--help", "-h", "help"}:
+        return _help(words[1:], shown, locations)
+    if first not in COMMANDS:
+        _unknown(first)
+    return _run(first, words[1:], shown, locations)
+
+
+def _run(name: str, words: list[str], shown: Terminal, locations: Locations | None) -> int:
+    from importlib import import_module
+
+    from stockade.cli.parser import Parser
+
+    command = COMMANDS[name]
+    module = import_module(f"stockade.cli.{command.module}")
+    parser = Parser(prog=f"stockade {name}", description=command.summary)
+    module.configure(parser)
+    options = parser.read(words, module.Options())
+    status: int = module.run(options, shown, locations)
+    shown.out.flush()
+    return status
+
+
+def _help(words: list[str], shown: Terminal, locations: Locations | None) -> int:
+    if words and words[0] in COMMANDS:
+        return _run(words[0], ["--help"], shown, locations)
+    width = max(map(len, COMMANDS))
+    shown.line("usage: stockade COMMAND [OPTION...]")
+    shown.line()
+    shown.line("Run shell commands that nobody has read first behind operating-system walls.")
+    shown.line()
+    for command in COMMANDS.values():
+        shown.line(f"  {shown.paint(command.name.ljust(width), 'bold')}  {command.summary}")
+    shown.line()
+    shown.line("`stockade COMMAND --help` tells more. `stockade --version` prints the version.")
+    return 0
+
+
+def _unknown(word: str) -> None:
+    from stockade.cli.parser import UsageError, nearest
+    from stockade.escape import escape
+
+    near = nearest(word, (*COMMANDS, "--version", "--help"))
+    kind = "option" if word.startswith("-") else "command"
+    message = f"unknown {kind}: {escape(word)}"
+    raise UsageError(message, f"did you mean {near}?" if near else "see `stockade --help`")

@@ -1,0 +1,200 @@
+"""Settings become a policy: every text in them is given its meaning, or named as a mistake.
+
+The only module that reads settings. All mistakes of all files are collected before it raises.
+Relative paths refer to the session's working directory; in permission rules of a ``.claude`` file a
+single leading slash means the directory of the project (or ``~/.claude``), as Claude Code has it.
+"""
+
+from __future__ import annotations
+
+import os.path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from stockade.errors import InvalidTextError, SettingsError
+from stockade.policy.command_pattern import CommandPattern
+from stockade.policy.decision import NetworkRules
+from stockade.policy.exclusion import parse_exclusion
+from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.files import FileRules
+from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
+from stockade.policy.path_pattern import PathPattern
+from stockade.policy.rule import Rule
+from stockade.settings import catalog
+from stockade.settings.layer import Layer, Origin, Sourced
+from stockade.settings.problem import Problem
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from stockade.settings.catalog import Key, Texts
+    from stockade.settings.merge import Settings
+
+T = TypeVar("T")
+U = TypeVar("U")
+BUILT_IN: Final = Origin(Layer.DEFAULTS)
+
+
+class _Rules(Value):
+    """The rules of one list, by what they concern."""
+
+    domains: tuple[Sourced[DomainPattern], ...]
+    edits: tuple[Sourced[PathPattern], ...]
+    reads: tuple[Sourced[PathPattern], ...]
+    commands: tuple[Sourced[CommandPattern], ...]
+
+
+def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[str, ...] = ()) -> SandboxPolicy:
+    """Return what the settings mean in a working directory.
+
+    ``guarded`` are the settings files themselves, existing or not: no command may ever write them.
+    """
+    reader = _Reader(settings, cwd, home)
+    allow, deny, ask = (reader.rules(key) for key in (catalog.ALLOW, catalog.DENY, catalog.ASK))
+    built_in_allow = (Sourced(PathPattern.literal(cwd), BUILT_IN),)
+    built_in_deny = tuple(Sourced(PathPattern.literal(file), BUILT_IN) for file in guarded)
+    policy = SandboxPolicy(
+        mode=Mode(
+            enabled=settings.get(catalog.ENABLED),
+            auto_allow=settings.get(catalog.AUTO_ALLOW),
+            allow_unsandboxed=settings.get(catalog.ALLOW_UNSANDBOXED),
+            fail_if_unavailable=settings.get(catalog.FAIL_IF_UNAVAILABLE),
+            weaker_nested=settings.get(catalog.WEAKER_NESTED),
+        ),
+        files=FileRules(
+            cwd=cwd,
+            home=home,
+            write_allow=(*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits),
+            write_deny=(*reader.paths(catalog.DENY_WRITE), *deny.edits, *built_in_deny),
+            read_deny=(*reader.paths(catalog.DENY_READ), *deny.reads),
+            read_allow=reader.paths(catalog.ALLOW_READ),
+            search_depth=settings.get(catalog.SEARCH_DEPTH),
+            allow_git_config=settings.get(catalog.ALLOW_GIT_CONFIG),
+        ),
+        network=NetworkRules(
+            allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),
+            denied=(*reader.domains(catalog.DENIED_DOMAINS), *deny.domains),
+        ),
+        sockets=Sockets(
+            unix=reader.paths(catalog.UNIX_SOCKETS),
+            all_unix=settings.get(catalog.ALL_UNIX_SOCKETS),
+            local_binding=settings.get(catalog.LOCAL_BINDING),
+            http_proxy_port=settings.get(catalog.HTTP_PROXY_PORT),
+            socks_proxy_port=settings.get(catalog.SOCKS_PROXY_PORT),
+        ),
+        commands=CommandRules(
+            excluded=reader.exclusions(catalog.EXCLUDED_COMMANDS),
+            allow=allow.commands,
+            deny=deny.commands,
+            ask=ask.commands,
+        ),
+        ignored_violations=reader.ignored(),
+        ripgrep=_ripgrep(settings),
+    )
+    reader.finish()
+    return policy
+
+
+class _Reader:
+    """Parses the texts of the settings and remembers what was wrong with them."""
+
+    def __init__(self, settings: Settings, cwd: str, home: str) -> None:
+        self._settings = settings
+        self._cwd = cwd
+        self._home = home
+        self._problems: list[Problem] = []
+
+    def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
+        return self._each(self._settings.items(key), lambda item: self._path(item.value))
+
+    def domains(self, key: Key[Texts]) -> tuple[Sourced[DomainPattern], ...]:
+        deny = key is catalog.DENIED_DOMAINS
+        return self._each(self._settings.items(key), lambda item: DomainPattern.parse(item.value, deny=deny))
+
+    def exclusions(self, key: Key[Texts]) -> tuple[Sourced[CommandPattern], ...]:
+        return self._each(self._settings.items(key), lambda item: parse_exclusion(item.value))
+
+    def ignored(self) -> tuple[Sourced[tuple[str, str]], ...]:
+        def parse(item: Sourced[tuple[str, str]]) -> tuple[str, str]:
+            if item.value[0] != "*":
+                CommandPattern.parse(item.value[0])
+            return item.value
+
+        return self._each(self._settings.pairs(catalog.IGNORE_VIOLATIONS), parse)
+
+    def rules(self, key: Key[Texts]) -> _Rules:
+        rules = self._each(self._settings.items(key), lambda item: Rule.parse(item.value))
+        deny = key is catalog.DENY
+        walls = key is not catalog.ASK
+        return _Rules(
+            domains=self._meaning(rules if walls else (), lambda rule: _domain(rule.value, deny=deny)),
+            edits=self._meaning(rules if walls else (), lambda rule: self._edit(rule, deny=deny)),
+            reads=self._meaning(rules if deny else (), self._read),
+            commands=self._meaning(rules, lambda rule: _command(rule.value)),
+        )
+
+    def finish(self) -> None:
+        if self._problems:
+            raise SettingsError(self._problems)
+
+    def _path(self, text: str, base: str | None = None) -> PathPattern:
+        return PathPattern.parse(text, cwd=self._cwd, home=self._home, base=base)
+
+    def _edit(self, rule: Sourced[Rule], *, deny: bool) -> PathPattern | None:
+        if rule.value.tool != "Edit":
+            return None
+        if rule.value.content is None:
+            # A bare `Edit` lets an agent's own editor work without asking; it opens no wall. Denied, it closes all.
+            return PathPattern.literal("/") if deny else None
+        return self._path(rule.value.content, self._base(rule.origin))
+
+    def _read(self, rule: Sourced[Rule]) -> PathPattern | None:
+        if rule.value.tool != "Read":
+            return None
+        if rule.value.content is None:
+            message = "Read without a path would hide every file, and no command could start"
+            raise InvalidTextError(message, "name a path: Read(./secrets)")
+        return self._path(rule.value.content, self._base(rule.origin))
+
+    def _base(self, origin: Origin) -> str | None:
+        """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""
+        folder = os.path.dirname(origin.file)
+        if os.path.basename(folder) != ".claude":
+            return None
+        return folder if folder == os.path.join(self._home, ".claude") else os.path.dirname(folder)
+
+    def _each(self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], U]) -> tuple[Sourced[U], ...]:
+        parsed = []
+        for item in items:
+            try:
+                parsed.append(Sourced(parse(item), item.origin))
+            except InvalidTextError as error:
+                where = item.origin.file or str(item.origin.layer)
+                self._problems.append(Problem(where, item.origin.path, error.message, error.hint))
+        return tuple(parsed)
+
+    def _meaning(
+        self, rules: Iterable[Sourced[Rule]], parse: Callable[[Sourced[Rule]], T | None]
+    ) -> tuple[Sourced[T], ...]:
+        found = self._each(rules, parse)
+        return tuple(Sourced(item.value, item.origin) for item in found if item.value is not None)
+
+
+def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
+    if rule.tool != "WebFetch":
+        return None
+    if rule.content is None:
+        # As with `Edit`: allowed, it concerns an agent's own tool; denied, it closes the network.
+        return DomainPattern.parse("*", deny=True) if deny else None
+    return None if rule.domain is None else DomainPattern.parse(rule.domain, deny=deny)
+
+
+def _command(rule: Rule) -> CommandPattern | None:
+    if rule.tool != "Bash":
+        return None
+    return CommandPattern.parse("*" if rule.content is None else rule.content)
+
+
+def _ripgrep(settings: Settings) -> tuple[str, ...]:
+    command = settings.get(catalog.RIPGREP_COMMAND)
+    return (command, *settings.get(catalog.RIPGREP_ARGS)) if command else ()

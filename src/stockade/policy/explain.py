@@ -1,0 +1,90 @@
+"""What a text is about (a path, a destination, a command), and what the policy says to it."""
+
+from __future__ import annotations
+
+import os.path
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from stockade.errors import InvalidTextError
+from stockade.policy.decision import decide_destination
+from stockade.policy.destination import Destination
+from stockade.policy.exclusion import decide_exclusion
+from stockade.policy.files import Access, judge
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from stockade.policy.decision import NetworkDecision
+    from stockade.policy.exclusion import Exclusion
+    from stockade.policy.files import FileVerdict
+    from stockade.policy.model import SandboxPolicy
+    from stockade.policy.places import Places
+
+
+class Subject(Enum):
+    """What a question is about."""
+
+    PATH = "path"
+    HOST = "host"
+    COMMAND = "command"
+
+
+class PathExplanation(Value):
+    """The verdicts on one path."""
+
+    read: FileVerdict
+    write: FileVerdict
+
+
+class CommandExplanation(Value):
+    """Where a command line would run: the exclusions' answer, and whether there is a sandbox at all."""
+
+    line: str
+    enabled: bool
+    exclusion: Exclusion
+
+    @property
+    def inside(self) -> bool:
+        """Whether the walls would stand around it."""
+        return self.enabled and not self.exclusion.excluded
+
+
+if TYPE_CHECKING:
+    Explanation = PathExplanation | CommandExplanation | NetworkDecision
+
+
+def classify(text: str, policy: SandboxPolicy, places: Places) -> Subject:
+    """Guess what a text is about. What exists on disk is a path, whatever else it might be."""
+    if "://" in text:
+        return Subject.HOST
+    if text.startswith(("/", "~", "./", "../")) or text in {".", ".."} or "\0" in text:
+        return Subject.PATH
+    if places.exists(os.path.join(policy.cwd, text)):
+        return Subject.PATH
+    if any(character.isspace() or character in "|&;<>()$`'\"\\" for character in text):
+        return Subject.COMMAND
+    if _is_destination(text):
+        return Subject.HOST
+    return Subject.PATH if "/" in text else Subject.COMMAND
+
+
+def explain(text: str, subject: Subject, policy: SandboxPolicy, places: Places) -> Explanation:
+    """Return what the policy says to a path, a destination or a command line."""
+    if subject is Subject.PATH:
+        return PathExplanation(
+            read=judge(policy.files, Access.READ, text, places),
+            write=judge(policy.files, Access.WRITE, text, places),
+        )
+    if subject is Subject.HOST:
+        return decide_destination(policy.network, Destination.parse(text), can_ask=False)
+    return CommandExplanation(text, policy.mode.enabled, decide_exclusion(policy.commands.excluded, text))
+
+
+def _is_destination(text: str) -> bool:
+    if not any(mark in text for mark in ".:[") and text != "localhost":
+        return False
+    try:
+        Destination.parse(text)
+    except InvalidTextError:
+        return False
+    return True
