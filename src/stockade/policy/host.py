@@ -146,6 +146,7 @@ def _international(text: str, label: str) -> str:
         encoded = idna.alabel(decoded).decode("ascii")
     except ValueError:
         raise _not_a_host(text, f'"{escape(label)}" is not a valid international label') from None
+    # New releases of idna check this themselves; the oldest that we accept do not.
     if decoded.isascii() or (label.isascii() and encoded != label):
         raise _not_a_host(text, f'"{escape(label)}" is a false spelling of "{escape(decoded)}"')
     return encoded
