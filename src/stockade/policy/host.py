@@ -105,7 +105,7 @@ def _mapped(text: str) -> str:
     if text.isascii():
         mapped = text.lower()
     else:
-        import idna  # noqa: PLC0415 (10 ms that only international names need)
+        import idna  # 10 ms that only international names need
 
         try:
             mapped = idna.uts46_remap(text, std3_rules=False)
@@ -139,7 +139,7 @@ def _label(text: str, label: str) -> str:
 
 def _international(text: str, label: str) -> str:
     """Return the ``xn--`` form of a label; one that is in this form already must be the right one."""
-    import idna  # noqa: PLC0415 (10 ms that only international names need)
+    import idna  # 10 ms that only international names need
 
     try:
         decoded = idna.ulabel(label)
@@ -184,7 +184,7 @@ def _ipv6(text: str) -> Host:
     if "%" in text:
         raise _not_a_host(text, "it has a percent sign", "leave out the zone of the IPv6 address")
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
-    from ipaddress import IPv6Address  # noqa: PLC0415 (rare, and slow to import)
+    from ipaddress import IPv6Address  # rare, and slow to import
 
     try:
         address = IPv6Address(bare)
