@@ -124,7 +124,7 @@ def _files() -> Iterator[Path]:
 
 
 # Put together from pieces, so that this file does not hold what it looks for.
-PLACEHOLDERS = "a|ada|alice|bob|dev|eve|me|u|user|you"
+PLACEHOLDERS = "a|ada|alice|ann|bob|dev|eve|me|u|user|you"
 FOREIGN = re.compile(
     "|".join(
         (
