@@ -15,8 +15,10 @@ from stockade.errors import SettingsError
 from stockade.settings.catalog import CATALOG, Key, Kind
 from stockade.settings.document import Document
 from stockade.settings.flat import is_flat, is_mixed, unflatten
+from stockade.settings.foreign import Standing, standing
 from stockade.settings.json_text import JsonObject, parse, quoted, shown
 from stockade.settings.problem import Problem
+from stockade.settings.unknown_key import advise
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -111,32 +113,14 @@ class _Reader:
     def _unknown(self, name: str, value: object, section: str) -> None:
         path = _member(f"$.{section}" if section else "$", name)
         if not section and name == "$schema":
-            if not isinstance(value, str):
+            if not isinstance(value, str) and not self.foreign:
                 self._wrong(path, "a string", value)
             return
-        from stockade.settings.unknown_key import advise  # a rare case, and difflib is slow to import
-
-        advice = advise(name, section)
-        if self.foreign and self._is_theirs(name, section, misspelt=advice.misspelt):
-            self._pass_over(name, section, path)
-        else:
-            self._problem(path, "is not a setting", advice.hint)
-
-    def _is_theirs(self, name: str, section: str, *, misspelt: bool) -> bool:
-        from stockade.settings.foreign import KNOWN  # only for files of Claude Code
-
-        if section:
-            return f"{section}.{name}" in KNOWN or not misspelt
-        # At top level nearly everything is theirs, so only "permisions" and the like are suspect.
-        from stockade.settings.unknown_key import is_misspelling  # as above
-
-        return not is_misspelling(name, list(_tree()))
-
-    def _pass_over(self, name: str, section: str, path: str) -> None:
-        from stockade.settings.foreign import SILENT  # only for files of Claude Code
-
-        if section and f"{section}.{name}" not in SILENT:
-            self.warnings.append(f"{self.file}: {path} is not enforced by Stockade")
+        if self.foreign and (where := standing(name, section)) is not Standing.OURS:
+            if where is Standing.NOT_ENFORCED:
+                self.warnings.append(f"{self.file}: {path} is not enforced by Stockade")
+            return
+        self._problem(path, "is not a setting", advise(name, section))
 
     def _setting(self, key: Key[object], raw: object) -> None:
         before = len(self.problems)

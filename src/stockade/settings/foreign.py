@@ -7,7 +7,19 @@ Source of truth: the settings page of Claude Code's documentation.
 
 from __future__ import annotations
 
+from enum import Enum
 from typing import Final
+
+from stockade.settings.unknown_key import is_misplaced, is_misspelling
+
+
+class Standing(Enum):
+    """Whose a key in a foreign file is."""
+
+    OURS = "one of our settings, misspelt or misplaced"
+    NOT_ENFORCED = "theirs, and it may be taken for a wall"
+    HARMLESS = "theirs, and no concern of ours"
+
 
 #: They steer prompts inside Claude Code and promise nothing about walls.
 SILENT: Final = frozenset(
@@ -38,3 +50,13 @@ KNOWN: Final = SILENT | {
     "sandbox.seccomp",
     "sandbox.socatPath",
 }
+
+
+def standing(name: str, section: str) -> Standing:
+    """Return whose an unknown key is, in a section of a foreign file ("" for its top level)."""
+    full = f"{section}.{name}"
+    if not section:  # nearly everything there is theirs, so only "permisions" and the like are suspect
+        return Standing.OURS if is_misspelling(name, section) else Standing.HARMLESS
+    if full not in KNOWN and (is_misspelling(name, section) or is_misplaced(name)):
+        return Standing.OURS
+    return Standing.HARMLESS if full in SILENT else Standing.NOT_ENFORCED

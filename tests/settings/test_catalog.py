@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.settings.catalog import CATALOG, HTTP_PROXY_PORT, LOCKING, Key, Kind, Loosens
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+_DEFAULT_TYPES: dict[Kind, tuple[type, ...]] = {
+    Kind.FLAG: (bool,),
+    Kind.NUMBER: (int, type(None)),
+    Kind.TEXT: (str, type(None)),
+    Kind.TEXTS: (tuple,),
+    Kind.ARGV: (tuple,),
+    Kind.TABLE: (dict,),
+}
+
+
+def _keys() -> Iterable[object]:
+    return [pytest.param(key, id=name) for name, key in CATALOG.items()]
+
+
+def test_the_settings_are_those_of_the_specification() -> None:
+    assert list(CATALOG) == [
+        "sandbox.enabled",
+        "sandbox.autoAllowBashIfSandboxed",
+        "sandbox.allowUnsandboxedCommands",
+        "sandbox.failIfUnavailable",
+        "sandbox.excludedCommands",
+        "sandbox.network.allowUnixSockets",
+        "sandbox.network.allowAllUnixSockets",
+        "sandbox.network.allowLocalBinding",
+        "sandbox.network.httpProxyPort",
+        "sandbox.network.socksProxyPort",
+        "sandbox.network.allowedDomains",
+        "sandbox.network.deniedDomains",
+        "sandbox.filesystem.allowWrite",
+        "sandbox.filesystem.denyWrite",
+        "sandbox.filesystem.denyRead",
+        "sandbox.filesystem.allowRead",
+        "sandbox.filesystem.allowGitConfig",
+        "sandbox.ignoreViolations",
+        "sandbox.enableWeakerNestedSandbox",
+        "sandbox.ripgrep.command",
+        "sandbox.ripgrep.args",
+        "sandbox.mandatoryDenySearchDepth",
+        "permissions.allow",
+        "permissions.deny",
+        "permissions.ask",
+    ]
+
+
+@pytest.mark.parametrize("key", _keys())
+def test_every_key_is_whole(key: Key[object]) -> None:
+    assert isinstance(key.default, _DEFAULT_TYPES[key.kind])
+    assert (key.kind is Kind.NUMBER) == (key.high > 0)
+    assert key.meaning.endswith(".") or key.name == "sandbox.ignoreViolations"
+
+
+@pytest.mark.parametrize("key", _keys())
+def test_a_direction_fits_its_kind(key: Key[object]) -> None:
+    directions = {
+        Kind.FLAG: {Loosens.WHEN_TRUE, Loosens.WHEN_FALSE},
+        Kind.NUMBER: {Loosens.WHEN_LESS, Loosens.ALWAYS},
+    }
+    assert key.loosens in directions.get(key.kind, {Loosens.ALWAYS, Loosens.NEVER})
+
+
+def test_only_denials_and_questions_never_loosen() -> None:
+    never = {name.rpartition(".")[2] for name, key in CATALOG.items() if key.loosens is Loosens.NEVER}
+    assert never == {"deniedDomains", "denyWrite", "denyRead", "deny", "ask"}
+
+
+def test_a_key_says_where_it_is_and_what_it_takes() -> None:
+    assert HTTP_PROXY_PORT.path == "$.sandbox.network.httpProxyPort"
+    assert HTTP_PROXY_PORT.expected == "a whole number from 1 to 65535"
+
+
+def test_the_three_locking_keys() -> None:
+    assert [key.name for key in LOCKING] == [
+        "sandbox.enabled",
+        "sandbox.autoAllowBashIfSandboxed",
+        "sandbox.allowUnsandboxedCommands",
+    ]

@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.errors import SettingsError
+from stockade.settings.json_text import HugeNumber, JsonObject, parse, quoted, shown
+from stockade.settings.problem import Problem
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        pytest.param(b"{}", JsonObject(), id="empty object"),
+        pytest.param(b"\xef\xbb\xbf{}", JsonObject(), id="byte order mark"),
+        pytest.param(b' \n{"a": 1, "b": [true], "a": null}', [("a", 1), ("b", [True]), ("a", None)], id="repeated"),
+        pytest.param(b"1.0", 1.0, id="a fraction stays one"),
+        pytest.param(b'"\\u00e9"', "é", id="escapes"),
+    ],
+)
+def test_json_is_read(text: bytes, value: object) -> None:
+    parsed = parse(text, "f")
+    assert (parsed, type(parsed)) == (value, JsonObject if isinstance(value, list) else type(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param(b"", "is empty", id="empty"),
+        pytest.param(b" \n\t", "is empty", id="blank"),
+        pytest.param(b"\xef\xbb\xbf", "is empty", id="only a byte order mark"),
+        pytest.param(b"{\xff}", "is not UTF-8 (byte 2)", id="latin"),
+        pytest.param('{"a": 1}'.encode("utf-16"), "is not UTF-8 (byte 1)", id="utf-16"),
+        pytest.param(b"[NaN]", "is not JSON: NaN is not a JSON number", id="nan"),
+        pytest.param(b"[-Infinity]", "is not JSON: -Infinity is not a JSON number", id="infinity"),
+        pytest.param(b"[" * 100_000, "is nested too deeply", id="deep list"),
+        pytest.param(b'{"a":' * 100_000, "is nested too deeply", id="deep object"),
+        pytest.param(b'{\n  "a": 1,\n}', "is not JSON: Expecting property name", id="trailing comma"),
+        pytest.param(b"{} x", "is not JSON: Extra data at line 1, column 4", id="text behind"),
+    ],
+)
+def test_what_is_not_json_says_so(text: bytes, message: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(text, "f")
+    (problem,) = caught.value.problems
+    assert (problem.file, problem.path) == ("f", "$")
+    assert problem.message.startswith(message)
+    assert problem.hint
+
+
+def test_a_syntax_error_names_line_and_column() -> None:
+    with pytest.raises(SettingsError) as caught:
+        parse(b'{\n  "a": tru\n}', "f")
+    hint = "JSON has no comments, no single quotes and no comma after the last item."
+    message = "is not JSON: Expecting value at line 2, column 8"
+    assert caught.value.problems == (Problem("f", "$", message, hint),)
+
+
+def test_a_number_of_many_digits_costs_nothing() -> None:
+    assert isinstance(parse(b"9" * 1_000_000, "f"), HugeNumber)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        pytest.param(None, "null", id="null"),
+        pytest.param(True, "true", id="true"),
+        pytest.param(1, "1", id="one is not true"),
+        pytest.param(2.5, "2.5", id="fraction"),
+        pytest.param(HugeNumber(), "a huge number", id="huge"),
+        pytest.param([], "a list", id="list"),
+        pytest.param(JsonObject(), "an object", id="object"),
+        pytest.param("a\x1b[2J\n", '"a\\x1b[2J\\x0a"', id="control characters"),
+    ],
+)
+def test_values_are_shown_in_few_safe_words(value: object, text: str) -> None:
+    assert shown(value) == text
+
+
+@given(st.text(max_size=300))
+def test_quoted_text_is_short_and_printable(text: str) -> None:
+    assert quoted(text).isprintable()
+    assert len(quoted(text)) < 80
+
+
+@given(st.binary() | st.text(alphabet='{}[]",:0123456789.eE-tfn\\u\x00 ').map(str.encode))
+def test_no_bytes_raise_anything_but_a_settings_error(text: bytes) -> None:
+    with contextlib.suppress(SettingsError):
+        parse(text, "f")

@@ -1,0 +1,37 @@
+from __future__ import annotations
+
+import pytest
+
+from stockade.settings.layer import Layer, Origin, Sourced
+
+
+def test_layers_from_highest_to_lowest() -> None:
+    assert sorted(Layer, reverse=True) == [
+        Layer.COMMAND_LINE,
+        Layer.POLICY,
+        Layer.FLAG,
+        Layer.LOCAL,
+        Layer.USER,
+        Layer.PROJECT,
+        Layer.DEFAULTS,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("origin", "text"),
+    [
+        pytest.param(
+            Origin(Layer.USER, "/h/.stockade/settings.json", "$.x"), "/h/.stockade/settings.json (user)", id="file"
+        ),
+        pytest.param(Origin(Layer.COMMAND_LINE, "--allow-write"), "--allow-write (command line)", id="flag"),
+        pytest.param(Origin(Layer.DEFAULTS), "defaults", id="no file"),
+    ],
+)
+def test_an_origin_reads_as_file_and_layer(origin: Origin, text: str) -> None:
+    assert str(origin) == text
+
+
+def test_sourced_values_compare_by_value_and_origin() -> None:
+    origin = Origin(Layer.USER, "f")
+    assert Sourced("a", origin) == Sourced("a", origin)
+    assert Sourced("a", origin) != Sourced("a", Origin(Layer.PROJECT, "f"))

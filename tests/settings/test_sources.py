@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+import os
+import pwd
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.errors import SettingsError
+from stockade.settings.layer import Layer
+from stockade.settings.sources import MANAGED, Locations, Source, project_directory, settings_files, sources
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NAMES = [
+    ".stockade/settings.local.json",
+    ".claude/settings.local.json",
+    ".stockade/settings.json",
+    ".claude/settings.json",
+]
+
+
+@pytest.fixture(name="root")
+def _root(tmp_path: Path) -> Path:
+    """Return a directory without links in its name, so that names compare."""
+    return tmp_path.resolve()
+
+
+def _write(file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("{}")
+
+
+def _locations(root: Path, cwd: str = "home/work/repo/sub") -> Locations:
+    (root / cwd).mkdir(parents=True, exist_ok=True)
+    return Locations(str(root / cwd), str(root / "home"), str(root / "etc/managed-settings.json"))
+
+
+def test_every_layer_highest_first(root: Path) -> None:
+    for name in ("10.json", "9.json", "b.json", "a.txt", ".hidden.json", "B.json"):
+        _write(root / "etc/managed-settings.d" / name)
+    _write(root / "home/work/repo/.claude/settings.json")
+    locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
+    home, project, etc = root / "home", root / "home/work/repo", root / "etc"
+    assert sources(locations) == (
+        Source(Layer.COMMAND_LINE, "/given.json"),
+        Source(Layer.POLICY, f"{etc}/managed-settings.d/b.json"),
+        Source(Layer.POLICY, f"{etc}/managed-settings.d/B.json"),
+        Source(Layer.POLICY, f"{etc}/managed-settings.d/9.json"),
+        Source(Layer.POLICY, f"{etc}/managed-settings.d/10.json"),
+        Source(Layer.POLICY, f"{etc}/managed-settings.json"),
+        Source(Layer.FLAG, "/flag.json"),
+        Source(Layer.LOCAL, f"{project}/.stockade/settings.local.json", project=True),
+        Source(Layer.LOCAL, f"{project}/.claude/settings.local.json", foreign=True, project=True),
+        Source(Layer.LOCAL, f"{home}/.stockade/settings.local.json"),
+        Source(Layer.LOCAL, f"{home}/.claude/settings.local.json", foreign=True),
+        Source(Layer.USER, f"{home}/.stockade/settings.json"),
+        Source(Layer.USER, f"{home}/.claude/settings.json", foreign=True),
+        Source(Layer.PROJECT, f"{project}/.stockade/settings.json", project=True),
+        Source(Layer.PROJECT, f"{project}/.claude/settings.json", foreign=True, project=True),
+    )
+
+
+def test_layers_never_rise(root: Path) -> None:
+    layers = [source.layer for source in sources(_locations(root))]
+    assert layers == sorted(layers, reverse=True)
+
+
+def test_only_files_that_somebody_named_are_required(root: Path) -> None:
+    locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
+    assert [source.file for source in sources(locations) if source.required] == ["/given.json", "/flag.json"]
+
+
+def test_in_home_its_files_are_the_users_alone(root: Path) -> None:
+    locations = _locations(root, "home")
+    assert not any(source.project for source in sources(locations))
+    assert project_directory(locations) == str(root / "home")
+
+
+@pytest.mark.parametrize(
+    ("made", "cwd", "project"),
+    [
+        pytest.param([], "home/work/repo/sub", "home/work/repo/sub", id="nothing there: the working directory"),
+        pytest.param(["home/work/repo/.git/HEAD"], "home/work/repo/sub", "home/work/repo", id="the repository's root"),
+        pytest.param(["home/work/repo/.git"], "home/work/repo/sub", "home/work/repo", id="a worktree's .git file"),
+        pytest.param(
+            ["home/work/repo/.git/HEAD", "home/work/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo",
+            id="nothing above the repository counts",
+        ),
+        pytest.param(
+            ["home/work/repo/.git/HEAD", "home/work/repo/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo",
+            id="the root itself counts",
+        ),
+        *(
+            pytest.param([f"home/work/{name}"], "home/work/repo/sub", "home/work", id=f"found by {name}")
+            for name in NAMES
+        ),
+        pytest.param(
+            ["home/work/repo/sub/.claude/settings.json", "home/work/repo/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo/sub",
+            id="the nearest wins",
+        ),
+        pytest.param(["home/.stockade/settings.json"], "home/work/repo", "home/work/repo", id="home is no project"),
+        pytest.param(["home/.git/HEAD"], "home/work/repo", "home/work/repo", id="home is no repository"),
+        pytest.param([".stockade/settings.json"], "home/work/repo", "home/work/repo", id="nothing above home counts"),
+        pytest.param(["opt/.stockade/settings.json"], "opt/x/y", "opt", id="outside home"),
+        pytest.param(["opt/.stockade/other.json"], "opt/x/y", "opt/x/y", id="the directory alone is nothing"),
+    ],
+)
+def test_the_project_directory(root: Path, made: list[str], cwd: str, project: str) -> None:
+    for name in made:
+        _write(root / name)
+    assert project_directory(_locations(root, cwd)) == str(root / project)
+
+
+def test_a_broken_link_counts_as_a_settings_file(root: Path) -> None:
+    locations = _locations(root)
+    (root / "home/work/.stockade").mkdir()
+    (root / "home/work/.stockade/settings.json").symlink_to("gone")
+    assert project_directory(locations) == str(root / "home/work")
+
+
+def test_what_everybody_may_write_is_nobodys_project(root: Path) -> None:
+    _write(root / "tmp/.claude/settings.json")
+    locations = _locations(root, "tmp/mine/sub")
+    (root / "tmp").chmod(0o1777)
+    assert project_directory(locations) == str(root / "tmp/mine/sub")
+    assert project_directory(_locations(root, "tmp")) == str(root / "tmp")
+
+
+def test_links_do_not_hide_home(root: Path) -> None:
+    _write(root / "home/.stockade/settings.json")
+    (root / "link").symlink_to("home")
+    locations = Locations(str(root / "link"), str(root / "home"), "/none")
+    assert not any(source.project for source in sources(locations))
+
+
+def test_all_settings_files_there_or_not(root: Path) -> None:
+    _write(root / "home/work/repo/.git/HEAD")
+    _write(root / "home/work/repo/sub/.stockade/settings.json")
+    locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
+    places = [root / "home", root / "home/work/repo/sub", root / "home/work/repo"]
+    assert settings_files(locations) == (
+        "/given.json",
+        "/flag.json",
+        f"{root}/etc/managed-settings.json",
+        f"{root}/etc/managed-settings.d",
+        *(f"{place}/{name}" for place in places for name in NAMES),
+        f"{root}/home/.stockade/trusted.json",
+    )
+
+
+def test_every_source_is_among_the_settings_files(root: Path) -> None:
+    locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
+    assert {source.file for source in sources(locations)} <= set(settings_files(locations))
+
+
+def test_drop_ins_that_cannot_be_listed_stop(root: Path) -> None:
+    locations = _locations(root)
+    (root / "etc").mkdir()
+    (root / "etc/managed-settings.d").touch()
+    with pytest.raises(SettingsError, match=r"managed-settings.d: cannot be listed: Not a directory"):
+        sources(locations)
+
+
+def test_locations_from_the_environment(root: Path) -> None:
+    environ = {"HOME": "/home/ann", "STOCKADE_FLAG_SETTINGS": "flag.json"}
+    assert Locations.here(environ, str(root), "given.json") == Locations(
+        str(root), "/home/ann", MANAGED, f"{root}/flag.json", f"{root}/given.json"
+    )
+    absolute = Locations.here(environ | {"STOCKADE_FLAG_SETTINGS": "/f"}, str(root), "/s")
+    assert (absolute.flag_file, absolute.settings_file) == ("/f", "/s")
+
+
+@pytest.mark.parametrize("environ", [pytest.param({}, id="unset"), pytest.param({"HOME": ""}, id="empty")])
+def test_without_home_the_user_database_decides(root: Path, environ: dict[str, str]) -> None:
+    assert Locations.here(environ, str(root)) == Locations(str(root), pwd.getpwuid(os.getuid()).pw_dir)
+
+
+def test_an_empty_flag_variable_is_unset(root: Path) -> None:
+    assert Locations.here({"HOME": "/h", "STOCKADE_FLAG_SETTINGS": ""}, str(root)).flag_file is None
+
+
+def test_a_relative_home_is_refused(root: Path) -> None:
+    with pytest.raises(SettingsError, match="HOME: is not an absolute path"):
+        Locations.here({"HOME": "ann"}, str(root))
+
+
+def test_a_user_without_any_home_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
+    with pytest.raises(SettingsError, match="HOME: is not set, and this user is not in the user database"):
+        Locations.here({}, str(root))
