@@ -22,6 +22,8 @@ import os
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stockade.errors import InvalidTextError
+from stockade.escape import escape
+from stockade.policy.name_glob import DEEP, Glob, elements_of, escaped, refusal
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -29,49 +31,9 @@ if TYPE_CHECKING:
 
 #: The longest text that is taken as a pattern; the kernel's limit for a path.
 LONGEST: Final = 4096
-_SPECIAL: Final = frozenset("*?[]\\{}")
-
-
-class Chars(Value):
-    """One character out of a set; the negation of no ranges at all is any character."""
-
-    negated: bool
-    ranges: tuple[tuple[str, str], ...]
-
-    def matches(self, character: str) -> bool:
-        """Tell whether the character is in the set."""
-        return any(low <= character <= high for low, high in self.ranges) is not self.negated
-
-
-#: ``None`` is any run of characters, a string one character that stands for itself.
-Element: TypeAlias = "str | Chars | None"
-
-
-class Glob(Value):
-    """One name with wildcards; without tokens it is ``**``, any number of names."""
-
-    text: str
-    tokens: tuple[Element, ...]
-
-    def matches(self, name: str) -> bool:
-        """Match greedily, going back to the last ``*`` only: quadratic at worst, never exponential."""
-        at, token, star, retry = 0, 0, -1, 0
-        while at < len(name):
-            if token < len(self.tokens) and self.tokens[token] is None:
-                star, retry = token, at
-                token += 1
-            elif token < len(self.tokens) and _is(self.tokens[token], name[at]):
-                token, at = token + 1, at + 1
-            elif star >= 0:
-                retry += 1
-                token, at = star + 1, retry
-            else:
-                return False
-        return all(rest is None for rest in self.tokens[token:])
 
 
 Part: TypeAlias = "str | Glob"
-DEEP: Final = Glob("**", ())
 
 
 class PathPattern(Value):
@@ -90,7 +52,7 @@ class PathPattern(Value):
         """Read a pattern, or raise ``InvalidTextError`` that shows it."""
         written = spelled(text)
         if len(written) > LONGEST:
-            raise _refusal(written[:40], f"and so on is longer than {LONGEST} characters", "Name a directory above it.")
+            raise refusal(written, f"is longer than {LONGEST} characters", "Name a directory above it.")
         start, rest = _start(written, cwd, home, base)
         parts: list[Part] = [*names_of(start)]
         for piece in rest.split("/"):
@@ -190,18 +152,13 @@ def spelled(text: str) -> str:
     One name has one spelling: surrogate escapes that amount to valid UTF-8 become the characters they stand for.
     """
     if not text:
-        raise _refusal(text, "is empty", "Write . for the working directory.")
+        raise refusal(text, "is empty", "Write . for the working directory.")
     if "\0" in text:
-        raise _refusal(text, "contains a NUL character", "No file name can: take it out.")
+        raise refusal(text, "contains a NUL character", "No file name can: take it out.")
     try:
         return os.fsdecode(os.fsencode(text))
     except UnicodeError:
-        raise _refusal(text, "contains half a surrogate pair", "No file name can: take it out.") from None
-
-
-def escaped(name: str) -> str:
-    """Return the text of a pattern that means exactly this name."""
-    return "".join(f"\\{character}" if character in _SPECIAL else character for character in name)
+        raise refusal(text, "contains half a surrogate pair", "No file name can: take it out.") from None
 
 
 def names_of(path: str) -> list[str]:
@@ -219,14 +176,10 @@ def joined(names: Iterable[str]) -> str:
     return "/" + "/".join(names)
 
 
-def _refusal(text: str, what: str, hint: str) -> InvalidTextError:
-    return InvalidTextError(f"path pattern {text!a} {what}", hint)
-
-
 def _absolute(path: str, what: str) -> list[str]:
     """Return the names in an absolute path, ``.`` and ``..`` taken out as text."""
     if not path.startswith("/"):
-        message = f"{what} {path!a} is not absolute"
+        message = f'{what} "{escape(path)}" is not absolute'
         raise InvalidTextError(message, "Give a path that starts with a slash.")
     names: list[str] = []
     for name in spelled(path).split("/"):
@@ -242,7 +195,7 @@ def _start(text: str, cwd: str, home: str, base: str | None) -> tuple[str, str]:
     if text == "~" or text.startswith("~/"):
         return joined(_absolute(home, "the home directory")), text[1:]
     if text.startswith("~"):
-        raise _refusal(text, "names the home of another user", "Write that directory out, or ./~name for a file.")
+        raise refusal(text, "names the home of another user", "Write that directory out, or ./~name for a file.")
     if base is not None and text.startswith("/") and not text.startswith("//"):
         return joined(_absolute(base, "the base directory")), text
     if text.startswith("/"):
@@ -255,81 +208,18 @@ def _append(parts: list[Part], piece: str, whole: str) -> None:
         return
     if piece == "..":
         if any(isinstance(part, Glob) for part in parts):
-            raise _refusal(whole, "has .. after a wildcard", "Write the directory that is meant.")
+            raise refusal(whole, "has .. after a wildcard", "Write the directory that is meant.")
         del parts[-1:]
         return
     if piece == "**":
         if not parts or parts[-1] != DEEP:
             parts.append(DEEP)
         return
-    tokens = _tokens(piece, whole)
+    tokens = elements_of(piece, whole)
     name = "".join(token for token in tokens if isinstance(token, str))
     if len(name) < len(tokens):
         parts.append(Glob(piece, tokens))
     elif name in (".", ".."):
-        raise _refusal(whole, "escapes the dots of . or ..", "Write them without backslashes.")
+        raise refusal(whole, "escapes the dots of . or ..", "Write them without backslashes.")
     else:
         parts.append(name)
-
-
-def _is(token: Element, character: str) -> bool:
-    return token.matches(character) if isinstance(token, Chars) else token == character
-
-
-def _tokens(piece: str, whole: str) -> tuple[Element, ...]:
-    tokens: list[Element] = []
-    at = 0
-    while at < len(piece):
-        character = piece[at]
-        at += 1
-        if character == "\\":
-            if at == len(piece):
-                raise _refusal(whole, "has a backslash with nothing to escape", r"Write \\ for a backslash.")
-            tokens.append(piece[at])
-            at += 1
-        elif character == "*":
-            if not tokens or tokens[-1] is not None:
-                tokens.append(None)
-        elif character == "?":
-            tokens.append(Chars(True, ()))
-        elif character == "[":
-            chars, at = _set(piece, at, whole)
-            tokens.append(chars)
-        else:
-            _refuse_alternatives(piece, at, whole)
-            tokens.append(character)
-    return tuple(tokens)
-
-
-def _refuse_alternatives(piece: str, at: int, whole: str) -> None:
-    # Taken as a name, "*.{pem,key}" would match nothing and protect nothing, in silence.
-    inner, closed, _ = piece[at:].partition("}")
-    if piece[at - 1] == "{" and closed and "," in inner:
-        raise _refusal(
-            whole, "has braces with alternatives", r"Write one pattern for each, or \{ for a name with a brace."
-        )
-
-
-def _set(piece: str, at: int, whole: str) -> tuple[Chars, int]:
-    """Read a set of characters from behind its ``[``; return it and where it ends."""
-    negated = piece[at : at + 1] in ("!", "^")
-    at += negated
-    first, ranges = at, list[tuple[str, str]]()
-    while piece[at : at + 1] != "]" or at == first:
-        if piece[at : at + 2] in ("[:", "[.", "[="):
-            raise _refusal(whole, "has a named class of characters", "Write the characters out, as in [a-zA-Z].")
-        low, at = _member(piece, at, whole)
-        high = low
-        if piece[at : at + 1] == "-" and piece[at + 1 : at + 2] not in ("]", ""):
-            high, at = _member(piece, at + 1, whole)
-        if high < low:
-            raise _refusal(whole, f"has a range that runs backwards, {low}-{high}", f"Write {high}-{low}.")
-        ranges.append((low, high))
-    return Chars(negated, tuple(ranges)), at + 1
-
-
-def _member(piece: str, at: int, whole: str) -> tuple[str, int]:
-    at += piece[at : at + 1] == "\\"
-    if at >= len(piece):
-        raise _refusal(whole, "has a [ that is never closed", r"Close it with ], or write \[ for a bracket in a name.")
-    return piece[at], at + 1

@@ -13,6 +13,7 @@ import stat
 from typing import Final, Protocol
 
 from stockade.errors import InvalidTextError
+from stockade.escape import escape
 from stockade.policy.path_pattern import joined, names_of, spelled
 from stockade.value import Value
 
@@ -113,19 +114,19 @@ def resolve(path: str, places: Places) -> str:
     """Return the place of an absolute path, or raise ``InvalidTextError`` if its links run in a circle."""
     trail = follow(path, places)
     if trail.looped:
-        message = f"{path!a} leads nowhere: its links run in a circle"
-        raise InvalidTextError(message, f"Remove the link {trail.place!a}, or name the place that is meant.")
+        message = f'"{escape(path)}" leads nowhere: its links run in a circle'
+        raise InvalidTextError(message, f'Remove the link "{escape(trail.place)}", or name the place that is meant.')
     return trail.place
 
 
-def first_missing(place: str, places: Places) -> str:
-    """Return the place itself if it exists, else the highest directory on the way to it that does not."""
+def first_missing(place: str, places: Places) -> str | None:
+    """Return the highest directory on the way to a place (or the place) that does not exist, ``None`` if all do."""
     names = names_of(place)
     for depth in range(1, len(names) + 1):
         above = joined(names[:depth])
         if not places.exists(above):
             return above
-    return place
+    return None
 
 
 def _reversed_names(path: str) -> list[str]:

@@ -12,7 +12,7 @@ The rules, for a place that lies in a writable tree:
   is searched, unless the root itself lies there.
 - Names above the root count as level 0: a setting that opens ``.git/hooks/pre-commit`` itself opens nothing.
 - Submodules may have any name, slashes included: ``hooks`` and the configs at any depth in ``.git/modules`` are
-  protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side of an ambiguity.
+  protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side.
 
 Renaming a directory above a protected place is the matter of the walls (they pin it), not of these names.
 """
@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from stockade.policy.path_pattern import joined, names_of
+from stockade.policy.path_pattern import is_at_or_below, joined, names_of
 from stockade.policy.places import first_missing, follow
 from stockade.value import Value
 
@@ -164,9 +164,12 @@ def _absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
         for name in search.inner(first):
             path = joined([*names_of(root), first, name])
             trail = follow(path, places)
-            if not trail.looped and not places.exists(trail.place):
-                missing = first_missing(trail.place, places)
-                yield _inner(first, name, missing)
+            missing = None if trail.looped else first_missing(trail.place, places)
+            if missing is not None:
+                # Where the root itself is missing, it is not the root that is protected.
+                yield _inner(
+                    first, name, joined([*names_of(root), first]) if is_at_or_below(root, missing) else missing
+                )
 
 
 def _find(directory: str, level: int, search: Search, places: Places) -> Iterator[Protection]:

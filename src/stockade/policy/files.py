@@ -1,0 +1,284 @@
+"""May this path be read or written? A verdict with its reason, its rule, and what would change it.
+
+The walls of each platform must come to the same answers; this is where the meaning is written down.
+
+Rules are about *places* (paths without links):
+
+- A rule on a link is about the link itself and about what it leads to. The fixed beginning of a glob is resolved; the
+  rest is matched against the places, and against every spelling that the links on the way gave the asked path.
+- An allow follows no link that a command could have put there (one in a directory that some allow opens for writing):
+  else a command could widen its own walls for the next. Allow the place itself instead.
+- A deny on a place that does not exist yet also refuses to *make* the missing directories on the way to it.
+
+Reading is open. The rule that matches deepest decides (a mount on a deeper directory wins); at equal depth the deny.
+A deny of the policy layer is opened again only by the policy layer. Every link on the way must be readable itself.
+
+Writing needs, in this order: that the path can be read; that no write deny covers its place (or the asked link itself);
+that a write allow covers its place; and that nothing there is protected (``stockade.policy.protected``). A deny wins
+over every allow, however deep. A path through links that run in a circle leads nowhere and is refused.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from stockade.escape import escape
+from stockade.policy import file_remedy
+from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
+from stockade.policy.places import first_missing, follow
+from stockade.policy.protected import Protection, Search, find, protected_by
+from stockade.settings.layer import Layer, Sourced
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stockade.policy.places import Places, Trail
+
+
+class FileRules(Value):
+    """What the settings say about files. The texts in them were read relative to ``cwd`` and ``home``."""
+
+    cwd: str
+    home: str
+    write_allow: tuple[Sourced[PathPattern], ...]
+    write_deny: tuple[Sourced[PathPattern], ...]
+    read_deny: tuple[Sourced[PathPattern], ...]
+    read_allow: tuple[Sourced[PathPattern], ...]
+    search_depth: int
+    allow_git_config: bool
+
+    @property
+    def search(self) -> Search:
+        """How protected names are looked for."""
+        return Search(self.search_depth, self.allow_git_config)
+
+
+class Access(Enum):
+    """What is asked for."""
+
+    READ = "read"
+    WRITE = "write"
+
+
+class Reason(Enum):
+    """Every reason there is, in the words that people see."""
+
+    OPEN = "open to reading"
+    REALLOWED = "opened again inside a read deny"
+    IN_WRITABLE_ROOT = "in a writable place"
+    DENIED_READ = "reading is denied"
+    READ_DENIED_HENCE_NO_WRITE = "reading is denied, hence writing too"
+    DENIED_WRITE = "writing is denied"
+    HOLDS_DENIED = "does not exist yet, and would hold a place that a rule denies"
+    OUTSIDE_WRITABLE = "outside every writable place"
+    PROTECTED = "always protected from writing"
+    UNRESOLVABLE = "its links run in a circle"
+
+
+class FileVerdict(Value):
+    """The answer. ``path`` is as asked, made absolute; ``place`` is where it leads."""
+
+    allowed: bool
+    access: Access
+    path: str
+    place: str
+    reason: Reason
+    rule: Sourced[PathPattern] | None = None
+    protected_name: str | None = None
+    remedy: str = ""
+
+    def __str__(self) -> str:
+        """Return the whole verdict as one line."""
+        leads = "" if self.place == self.path else f' (which is "{escape(self.place)}")'
+        name = f" ({self.protected_name})" if self.protected_name else ""
+        rule = f' by "{escape(self.rule.value.text)}" of {escape(str(self.rule.origin))}' if self.rule else ""
+        answer = "may" if self.allowed else "may not"
+        remedy = f"; {self.remedy}" if self.remedy else ""
+        return f'{answer} {self.access.value} "{escape(self.path)}"{leads}: {self.reason.value}{name}{rule}{remedy}'
+
+
+class Reach(Value):
+    """A rule, and the places that it is about at the moment.
+
+    ``missing`` is the highest directory on the way to its place (or the place) that does not exist.
+    """
+
+    rule: Sourced[PathPattern]
+    forms: tuple[PathPattern, ...]
+    missing: str | None = None
+
+    def depth_on(self, path: str) -> int | None:
+        """Return how deep the rule matches on a place, ``None`` if it does not cover it."""
+        return max((depth for form in self.forms if (depth := form.depth_on(path)) is not None), default=None)
+
+
+class Ground(Value):
+    """Rules laid over a disk at one moment. Make it once to judge many paths; make it anew when the disk changed."""
+
+    rules: FileRules
+    write_allow: tuple[Reach, ...]
+    write_deny: tuple[Reach, ...]
+    read_deny: tuple[Reach, ...]
+    read_allow: tuple[Reach, ...]
+    protections: tuple[Protection, ...] = ()
+
+    def judge(self, access: Access, path: str, places: Places) -> FileVerdict:
+        """Return the verdict on a path, relative ones being relative to the session's working directory."""
+        written = spelled(path)
+        whole = written if written.startswith("/") else f"{self.rules.cwd}/{written}"
+        asked = joined(name for name in names_of(whole) if name != ".")
+        trail = follow(asked, places)
+        verdict = FileVerdict(False, access, asked, trail.place, Reason.UNRESOLVABLE)
+        if trail.looped:
+            return verdict.but(remedy=file_remedy.for_loop(trail.place))
+        read = self._read(trail, verdict)
+        if access is Access.READ:
+            return read
+        if not read.allowed:
+            return read.but(reason=Reason.READ_DENIED_HENCE_NO_WRITE)
+        return self._write(trail, verdict, places)
+
+    def root_of(self, place: str) -> str | None:
+        """Return the deepest writable root at or above a place."""
+        depth = max((deep for reach in self.write_allow if (deep := reach.depth_on(place)) is not None), default=None)
+        return None if depth is None else joined(names_of(place)[:depth])
+
+    def _read(self, trail: Trail, verdict: FileVerdict) -> FileVerdict:
+        for view in (*(step.spelling for step in trail.steps), trail.place):
+            holding = self._holding_deny(view)
+            if holding is not None:
+                reach, depth = holding
+                remedy = file_remedy.for_read_deny(reach.rule, view, below=depth < len(names_of(view)))
+                return verdict.but(reason=Reason.DENIED_READ, rule=reach.rule, remedy=remedy)
+        denies, allows = _matches(self.read_deny, trail.place), _matches(self.read_allow, trail.place)
+        if denies and allows:
+            deepest, _ = max(allows, key=_depth)
+            return verdict.but(allowed=True, reason=Reason.REALLOWED, rule=deepest.rule)
+        return verdict.but(allowed=True, reason=Reason.OPEN)
+
+    def _holding_deny(self, path: str) -> tuple[Reach, int] | None:
+        """Return the deepest read deny that no deeper re-allow answers, with its depth."""
+        denies = _matches(self.read_deny, path)
+        if not denies:
+            return None
+        allows = _matches(self.read_allow, path)
+        opened = max((depth for _, depth in allows), default=-1)
+        by_policy = max((depth for reach, depth in allows if _is_policy(reach)), default=-1)
+        holding = [(reach, depth) for reach, depth in denies if depth >= (by_policy if _is_policy(reach) else opened)]
+        return max(holding, key=_depth, default=None)
+
+    def _write(self, trail: Trail, verdict: FileVerdict, places: Places) -> FileVerdict:
+        denied = self._write_deny(trail)
+        if denied is not None:
+            remedy = file_remedy.for_deny(denied.rule, "sandbox.filesystem.denyWrite")
+            return verdict.but(reason=Reason.DENIED_WRITE, rule=denied.rule, remedy=remedy)
+        root = self.root_of(trail.place)
+        if root is None:
+            barred = protected_by(trail.place, trail.place, self.rules.search, places)
+            return verdict.but(reason=Reason.OUTSIDE_WRITABLE, remedy=file_remedy.for_outside(trail.place, barred))
+        for place in _own_places(trail):
+            refused = self._refused_in_root(place, verdict, places)
+            if refused is not None:
+                return refused
+        reach, _ = max(_matches(self.write_allow, trail.place), key=_depth)
+        return verdict.but(allowed=True, reason=Reason.IN_WRITABLE_ROOT, rule=reach.rule)
+
+    def _write_deny(self, trail: Trail) -> Reach | None:
+        # A deny on a directory does not concern what a link in it leads to, unless the rule matches the link or more.
+        views = [(step.spelling, 0 if step.last else len(names_of(step.link))) for step in trail.steps]
+        found = [
+            (reach, depth)
+            for view, least in (*views, (trail.place, 0))
+            for reach, depth in _matches(self.write_deny, view)
+            if depth >= least
+        ]
+        return max(found, key=_depth)[0] if found else None
+
+    def _refused_in_root(self, place: str, verdict: FileVerdict, places: Places) -> FileVerdict | None:
+        protection = self._protection(place, places)
+        if protection is not None:
+            name, remedy = protection.name, file_remedy.for_protection(protection)
+            return verdict.but(reason=Reason.PROTECTED, protected_name=name, remedy=remedy)
+        for reach in (*self.write_deny, *self.read_deny):
+            if reach.missing is not None and is_at_or_below(place, reach.missing):
+                remedy = file_remedy.for_missing(reach.rule, reach.missing)
+                return verdict.but(reason=Reason.HOLDS_DENIED, rule=reach.rule, remedy=remedy)
+        return None
+
+    def _protection(self, place: str, places: Places) -> Protection | None:
+        for protection in self.protections:
+            if is_at_or_below(place, protection.place):
+                return protection
+        root = self.root_of(place)
+        return None if root is None else protected_by(place, root, self.rules.search, places)
+
+
+def judge(rules: FileRules, access: Access, path: str, places: Places) -> FileVerdict:
+    """Return the verdict on one path; ``survey`` once and ask the ground, to judge many."""
+    return survey(rules, places, search=access is Access.WRITE).judge(access, path, places)
+
+
+def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
+    """Lay the rules over the disk. ``search`` looks for protected names, which only verdicts on writing need."""
+    widest = [form for rule in rules.write_allow for form in _forms(rule.value, places)]
+    ground = Ground(
+        rules,
+        write_allow=_allows(rules.write_allow, widest, places),
+        write_deny=_denies(rules.write_deny, places),
+        read_deny=_denies(rules.read_deny, places),
+        read_allow=_allows(rules.read_allow, widest, places),
+    )
+    if not search:
+        return ground
+    roots = dict.fromkeys(form.path for reach in ground.write_allow for form in reach.forms if not form.is_glob)
+    found = (protection for root in roots for protection in find(root, rules.search, places))
+    return ground.but(protections=tuple(dict.fromkeys(found)))
+
+
+def _denies(rules: Iterable[Sourced[PathPattern]], places: Places) -> tuple[Reach, ...]:
+    return tuple(Reach(rule, _forms(rule.value, places), _missing(rule.value, places)) for rule in rules)
+
+
+def _allows(rules: Iterable[Sourced[PathPattern]], writable: list[PathPattern], places: Places) -> tuple[Reach, ...]:
+    return tuple(
+        Reach(rule, () if _is_movable(rule.value, writable, places) else _forms(rule.value, places)) for rule in rules
+    )
+
+
+def _is_movable(pattern: PathPattern, writable: list[PathPattern], places: Places) -> bool:
+    """Tell whether a command could choose where the pattern leads: by a link in a place that it may write."""
+    trail = follow(pattern.static_prefix, places)
+    above = [joined(names_of(step.link)[:-1]) for step in trail.steps]
+    return trail.looped or any(form.depth_on(directory) is not None for directory in above for form in writable)
+
+
+def _forms(pattern: PathPattern, places: Places) -> tuple[PathPattern, ...]:
+    trail = follow(pattern.static_prefix, places)
+    if pattern.is_glob:
+        return (pattern.moved_to(trail.place),)
+    links = [step.link for step in trail.steps if step.last or trail.looped]
+    return tuple(PathPattern.literal(place) for place in dict.fromkeys([trail.place, *links]))
+
+
+def _missing(pattern: PathPattern, places: Places) -> str | None:
+    return None if pattern.is_glob else first_missing(follow(pattern.path, places).place, places)
+
+
+def _matches(reaches: Iterable[Reach], path: str) -> list[tuple[Reach, int]]:
+    return [(reach, depth) for reach in reaches if (depth := reach.depth_on(path)) is not None]
+
+
+def _depth(match: tuple[Reach, int]) -> int:
+    return match[1]
+
+
+def _is_policy(reach: Reach) -> bool:
+    return reach.rule.origin.layer is Layer.POLICY
+
+
+def _own_places(trail: Trail) -> Iterator[str]:
+    """Yield the place, and the asked link itself where it is one."""
+    yield trail.place
+    yield from (step.link for step in trail.steps if step.last)
