@@ -36,27 +36,14 @@ _OPEN = frozenset("*?[]~^#")
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _WANTS_MORE = frozenset(("&&", "||", "|"))
 # Reserved in at least one shell, or followed by words that zsh reads as assignments.
-_RESERVED = {
-    *(
-        "if",
-        "then",
-        "else",
-        "elif",
-        "fi",
-        "do",
-        "done",
-        "case",
-        "esac",
-        "while",
-        "until",
-        "for",
-        "in",
-        "select",
-        "time",
-    ),
-    *("function", "coproc", "foreach", "end", "repeat", "nocorrect", "!", "{", "}", "[[", "]]"),
-    *("declare", "export", "float", "integer", "local", "readonly", "typeset"),
-}
+_RESERVED = frozenset(
+    word
+    for line in (
+        "if then else elif fi do done case esac while until for in select function time coproc ! { } [[ ]]",
+        "foreach end repeat nocorrect declare export float integer local readonly typeset",
+    )
+    for word in line.split()
+)
 
 
 class Word(Value):
@@ -164,8 +151,6 @@ class _Reader:
         for operator in _OPERATORS:
             if self.line.startswith(operator, self.at):
                 self.at += len(operator)
-                if operator != "\n" and self.peek() and self.peek() in "&|;<>(!":
-                    self.refuse(f"an operator that begins with {operator}")
                 return operator
         return self.refuse("a parenthesis")
 
@@ -233,12 +218,10 @@ class _Reader:
         if self.line.startswith(">&", self.at):
             return self.duplicate()
         self.at += 2 if self.line.startswith(">>", self.at) else 1
-        if self.peek() and self.peek() in "<>&|(!-0123456789":
-            self.refuse("a redirection of this kind")
         while self.peek() and self.peek() in _BLANK:
             self.at += 1
         if not self.peek() or self.peek() in "#" + _WORD_END:
-            self.refuse("a redirection without a file")
+            self.refuse("a redirection of this kind, or one without a file")
         word = self.word()
         return [] if word == Word("/dev/null") else [word]
 
