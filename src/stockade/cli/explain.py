@@ -78,7 +78,7 @@ def _file_facts(verdict: FileVerdict) -> dict[str, object]:
         "path": verdict.path,
         "place": verdict.place,
         "reason": verdict.reason.name.lower(),
-        "words": str(verdict),
+        "words": str(verdict.but(remedy="")),
         "rule": verdict.rule.value.text if verdict.rule else None,
         "origin": _origin_facts(verdict.rule.origin) if verdict.rule else None,
         "remedy": verdict.remedy,
@@ -89,7 +89,7 @@ def _network_facts(decision: NetworkDecision) -> dict[str, object]:
     return {
         "verdict": decision.verdict.name.lower(),
         "reason": decision.reason.name.lower(),
-        "words": str(decision),
+        "words": str(decision.but(remedy="")),
         "rule": decision.rule.value.text if decision.rule else None,
         "origin": _origin_facts(decision.rule.origin) if decision.rule else None,
         "remedy": decision.remedy,
@@ -106,21 +106,25 @@ def _lines(explanation: Explanation, shown: Terminal) -> list[str]:
     if isinstance(explanation, CommandExplanation):
         return _command_lines(explanation, shown)
     colour = "green" if explanation.verdict.name == "ALLOW" else "red"
-    return [shown.paint(str(explanation), colour), *_remedy(explanation.remedy)]
+    return [shown.paint(str(explanation.but(remedy="")), colour), *_remedy(explanation.remedy)]
 
 
 def _file_lines(verdict: FileVerdict, shown: Terminal) -> list[str]:
-    return [shown.paint(str(verdict), "green" if verdict.allowed else "red"), *_remedy(verdict.remedy)]
+    words = str(verdict.but(remedy=""))
+    return [shown.paint(words, "green" if verdict.allowed else "red"), *_remedy(verdict.remedy)]
 
 
 def _command_lines(explanation: CommandExplanation, shown: Terminal) -> list[str]:
     line = escape(explanation.line)
     if not explanation.enabled:
-        return [f"{line}: runs outside: the sandbox is not enabled here", *_remedy("stockade enable")]
+        return [
+            f"{line}: runs outside: the sandbox is not enabled here",
+            *_remedy("to turn it on, run: stockade enable"),
+        ]
     if explanation.exclusion.excluded:
         return [shown.paint(f"{line}: runs outside: {explanation.exclusion.reason}", "yellow")]
     return [shown.paint(f"{line}: runs inside: {explanation.exclusion.reason}", "green")]
 
 
 def _remedy(remedy: str) -> list[str]:
-    return [f"  to change that: {remedy}"] if remedy else []
+    return [f"  {remedy}"] if remedy else []

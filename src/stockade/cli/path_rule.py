@@ -67,11 +67,12 @@ def _spelled(text: str, place: Locations) -> str:
 
     A name that exists as it stands is a name, even if its characters could be wildcards.
     """
-    from stockade.policy.path_pattern import PathPattern, escaped
+    from stockade.policy.name_glob import escaped
+    from stockade.policy.path_pattern import PathPattern
 
     in_home = text == "~" or text.startswith("~/")
     anchor, rest = (place.home, text[1:]) if in_home else ("", os.path.normpath(os.path.join(place.cwd, text)))
     exists = bool(text) and "\0" not in text and os.path.lexists(anchor + rest)
-    kept = ("~" if in_home else "") + (escaped(rest) if exists else rest) if text else text
-    PathPattern.parse(kept, cwd=place.cwd, home=place.home)
-    return kept
+    if not exists:
+        PathPattern.parse(text, cwd=place.cwd, home=place.home)
+    return ("~" if in_home else "") + (escaped(rest) if exists else rest)

@@ -84,9 +84,12 @@ def _print(found: Context, lacking: tuple[Missing, ...], shown: Terminal) -> Non
         if port is not None:
             shown.line(f"{kind} proxy on localhost:{port}: not filtered by Stockade")
     shown.line()
-    for name, entries in _effective(found).items():
-        for value, origin in entries:
-            shown.line(f"  {name} = {_worded(value)}  {shown.paint(found.tilde(str(origin)), 'dim')}")
+    rows = [(name, _worded(value), origin) for name, entries in _effective(found).items() for value, origin in entries]
+    name_width = max(len(name) for name, _, _ in rows)
+    value_width = min(max(len(value) for _, value, _ in rows), 40)
+    for name, value, origin in rows:
+        setter = shown.paint(found.tilde(str(origin)), "dim")
+        shown.line(f"  {name.ljust(name_width)}  {value.ljust(value_width)}  {setter}")
     shown.line()
     for one in lacking:
         what = f"{one.requirement.program} ({one.requirement.need.value}: {one.requirement.purpose})"

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.decision import NetworkRules
-from stockade.policy.exclusion import parse_exclusion
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.exclusion import parse_exclusion
 from stockade.policy.files import FileRules
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os.path
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from stockade.errors import InvalidTextError
 from stockade.policy.decision import decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.exclusion import decide_exclusion
 from stockade.policy.files import Access, judge
+from stockade.policy.port import Port
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from stockade.policy.files import FileVerdict
     from stockade.policy.model import SandboxPolicy
     from stockade.policy.places import Places
+
+
+HTTPS: Final = Port(443)
 
 
 class Subject(Enum):
@@ -71,20 +75,26 @@ def classify(text: str, policy: SandboxPolicy, places: Places) -> Subject:
 def explain(text: str, subject: Subject, policy: SandboxPolicy, places: Places) -> Explanation:
     """Return what the policy says to a path, a destination or a command line."""
     if subject is Subject.PATH:
+        path = policy.home + text[1:] if text == "~" or text.startswith("~/") else text
         return PathExplanation(
-            read=judge(policy.files, Access.READ, text, places),
-            write=judge(policy.files, Access.WRITE, text, places),
+            read=judge(policy.files, Access.READ, path, places),
+            write=judge(policy.files, Access.WRITE, path, places),
         )
     if subject is Subject.HOST:
-        return decide_destination(policy.network, Destination.parse(text), can_ask=False)
+        return decide_destination(policy.network, _destination(text), can_ask=False)
     return CommandExplanation(text, policy.mode.enabled, decide_exclusion(policy.commands.excluded, text))
+
+
+def _destination(text: str) -> Destination:
+    """Read a destination; a host without a port is asked about as programs mostly reach it."""
+    return Destination.parse(text, default_port=HTTPS)
 
 
 def _is_destination(text: str) -> bool:
     if not any(mark in text for mark in ".:[") and text != "localhost":
         return False
     try:
-        Destination.parse(text)
+        _destination(text)
     except InvalidTextError:
         return False
     return True

@@ -1,0 +1,43 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.settings.catalog import CATALOG
+
+if TYPE_CHECKING:
+    import pytest
+    from tests.cli.conftest import Here
+
+
+def test_every_setting_is_shown_with_its_source(here: Here) -> None:
+    user = here.user({"sandbox": {"enabled": True, "ignoreViolations": {"*": ["noise"]}}})
+    facts = here("status", "--json").facts
+    assert set(facts["settings"]) == set(CATALOG)
+    assert facts["enabled"] is True
+    assert facts["settings"]["sandbox.enabled"] == [{"value": True, "layer": "user", "file": str(user)}]
+    assert facts["settings"]["sandbox.mandatoryDenySearchDepth"] == [{"value": 3, "layer": "defaults", "file": ""}]
+    assert facts["files"] == [str(user)]
+    text = here("status").out
+    assert "sandbox: on in " in text
+    assert "*: noise" in text
+
+
+def test_lock_and_foreign_proxies_are_said(here: Here) -> None:
+    here.manage({"sandbox": {"enabled": True, "network": {"httpProxyPort": 3128}}})
+    text = here("status").out
+    assert f"locked by {here.managed} (policy)" in text
+    assert "HTTP proxy on localhost:3128: not filtered by Stockade" in text
+    assert here("status", "--json").facts["locked"] == {"layer": "policy", "file": str(here.managed)}
+
+
+def test_what_is_missing_comes_with_its_command(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    facts = here("status", "--json").facts
+    assert facts["missing"]
+    assert all(one["install"] for one in facts["missing"])
+    assert "missing: " in here("status").out
+
+
+def test_modes_on_the_command_line(here: Here) -> None:
+    settings = here("status", "--json", "--sandbox-mode", "strict").facts["settings"]
+    assert settings["sandbox.allowUnsandboxedCommands"][0] == {"value": False, "layer": "command line", "file": ""}
