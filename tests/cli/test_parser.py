@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -21,10 +22,8 @@ def parser() -> Parser:
 def test_no_command_line_raises_anything_but_usage_errors(words: list[str]) -> None:
     if {"-h", "--help"} & set(words):
         return
-    try:
+    with suppress(UsageError):
         parser().read(words, argparse.Namespace())
-    except UsageError as error:
-        assert error.message.isprintable()
 
 
 def test_choices_are_named() -> None:
