@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.policy import file_remedy
+from stockade.policy.path_pattern import PathPattern
+from stockade.policy.protected import Protection
+from stockade.settings.layer import Layer, Origin, Sourced
+
+
+def rule(layer: Layer, file: str = "", path: str = "") -> Sourced[PathPattern]:
+    return Sourced(PathPattern.parse("secret", cwd="/w", home="/h"), Origin(layer, file, path))
+
+
+@pytest.mark.parametrize(
+    ("place", "remedy"),
+    [
+        pytest.param("/x/a", 'add "/x/a" to sandbox.filesystem.allowWrite, or run: stockade allow /x/a', id="plain"),
+        pytest.param(
+            "/x/a b*",
+            r"""add "/x/a b\\*" to sandbox.filesystem.allowWrite, or run: stockade allow '/x/a b\*'""",
+            id="quoted-twice",
+        ),
+        pytest.param("/x/a\nb", r'add "/x/a\u000ab" to sandbox.filesystem.allowWrite', id="not-to-be-typed"),
+    ],
+)
+def test_outside(place: str, remedy: str) -> None:
+    assert file_remedy.for_outside(place, None) == remedy
+
+
+def test_what_would_be_protected_is_never_proposed() -> None:
+    protection = Protection(".bashrc", "/x/.bashrc", "/x/.bashrc", "of shells")
+    expected = "cannot be allowed: .bashrc is protected because of shells"
+    assert file_remedy.for_outside("/x/.bashrc", protection) == expected
+
+
+def test_a_protecting_link_is_named() -> None:
+    protection = Protection(".bashrc", "/w/.bashrc", "/w/dots", "of shells")
+    assert file_remedy.for_protection(protection) == (
+        'cannot be allowed: .bashrc is protected (by the link "/w/.bashrc") because of shells'
+    )
+
+
+def test_what_a_setting_lifts_names_the_setting() -> None:
+    assert file_remedy.for_protection(Protection("c", "/c", "/c", "w", "some.setting")) == "set some.setting to true"
+
+
+@pytest.mark.parametrize(
+    ("source", "remedy"),
+    [
+        pytest.param(rule(Layer.POLICY, "/etc/p"), "only the administrator can allow it (/etc/p)", id="policy"),
+        pytest.param(rule(Layer.DEFAULTS), "cannot be allowed: this deny is built in", id="built-in"),
+        pytest.param(rule(Layer.COMMAND_LINE, "--deny-write"), 'leave out --deny-write "secret"', id="command-line"),
+        pytest.param(
+            rule(Layer.USER, "/h/s.json", "$.permissions.deny[2]"),
+            'remove "secret" from permissions.deny[2] in /h/s.json',
+            id="file-and-path",
+        ),
+        pytest.param(rule(Layer.FLAG), 'remove "secret" from the.setting in flag', id="no-file"),
+    ],
+)
+def test_a_deny_says_who_can_lift_it(source: Sourced[PathPattern], remedy: str) -> None:
+    assert file_remedy.for_deny(source, "the.setting") == remedy
+
+
+@pytest.mark.parametrize(
+    ("layer", "below", "remedy"),
+    [
+        pytest.param(Layer.USER, True, 'add "/w/secret/x" to sandbox.filesystem.allowRead', id="below"),
+        pytest.param(Layer.USER, False, 'remove "secret" from sandbox.filesystem.denyRead in f', id="itself"),
+        pytest.param(Layer.POLICY, True, "only the administrator can allow it (f)", id="policy"),
+    ],
+)
+def test_a_read_deny(layer: Layer, below: bool, remedy: str) -> None:  # noqa: FBT001 - a parameter
+    assert file_remedy.for_read_deny(rule(layer, "f"), "/w/secret/x", below=below) == remedy
+
+
+def test_a_missing_directory_is_to_be_made() -> None:
+    deep = Sourced(PathPattern.literal("/w/a/b"), Origin(Layer.USER, "f"))
+    assert file_remedy.for_missing(deep, "/w/a") == 'make the directory "/w/a" outside the sandbox first'
+
+
+@given(st.text())
+def test_a_quoted_text_is_one_visible_line_of_json(text: str) -> None:
+    quoted = file_remedy.quoted(text)
+    assert json.loads(quoted) == text
+    assert quoted.isprintable()
+    assert not {"<", ">"} & set(quoted)

@@ -1,0 +1,198 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.policy.places import Disk
+from stockade.policy.protected import INNER, NAMES, Search, find, protected_by
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DISK = Disk()
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    """A writable root that is a repository with a submodule, a worktree, and other repositories below."""
+    top = tmp_path.resolve() / "root"
+    for directory in (
+        ".git/hooks",
+        ".git/modules/lib/foo/hooks",
+        ".git/modules/lib/foo/refs",
+        ".git/worktrees/wt",
+        ".git/refs/heads",
+        ".claude/agents",
+        "a/.git/hooks",
+        "a/b/c/.vscode",
+        "a/b/c/d/.vscode",
+        "node_modules/pkg/.vscode",
+        "sub",
+        "empty",
+    ):
+        (top / directory).mkdir(parents=True)
+    for file in (
+        ".git/config",
+        ".git/modules/lib/foo/config",
+        ".git/worktrees/wt/config.worktree",
+        ".git/refs/heads/hooks",
+        "a/.git/config",
+        "a/.bashrc",
+        "a/b/c/.bashrc",
+        "a/b/c/d/.bashrc",
+        "sub/.git",
+    ):
+        (top / file).touch()
+    return top
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        *(pytest.param(name, name, id=f"root-{name}") for name in NAMES),
+        pytest.param(".vscode/tasks.json", ".vscode", id="below-a-directory"),
+        pytest.param(".BashRC", ".bashrc", id="case-of-a-file"),
+        pytest.param(".bashrc2", None, id="a-longer-name"),
+        pytest.param("bashrc", None, id="a-shorter-name"),
+        pytest.param("", None, id="the-root-itself"),
+        pytest.param(".git", None, id="a-repository-itself"),
+        pytest.param(".git/index", None, id="commits-work"),
+        pytest.param(".git/hooks", ".git/hooks", id="hooks"),
+        pytest.param(".git/hooks/pre-commit", ".git/hooks", id="a-hook"),
+        pytest.param(".git/Hooks/x", ".git/hooks", id="case-of-hooks"),
+        pytest.param(".GIT/hooks", ".git/hooks", id="case-of-git-that-is-missing"),
+        pytest.param(".git/config", ".git/config", id="config"),
+        pytest.param(".git/config.worktree", ".git/config.worktree", id="missing-config-at-the-root"),
+        pytest.param(".git/config.lock", None, id="another-name"),
+        pytest.param(".git/refs/heads/hooks", None, id="a-branch-called-hooks"),
+        pytest.param(".git/modules/lib/foo/hooks/x", ".git/hooks", id="hooks-of-a-module"),
+        pytest.param(".git/modules/lib/foo/config", ".git/config", id="config-of-a-module"),
+        pytest.param(".git/modules/lib/foo/index", None, id="commits-in-a-module-work"),
+        pytest.param(".git/modules/new/hooks", None, id="a-new-module"),
+        pytest.param(".git/modules/hooks", None, id="a-module-called-hooks"),
+        pytest.param(".git/worktrees/wt/config.worktree", ".git/config.worktree", id="config-of-a-worktree"),
+        pytest.param(".git/worktrees/wt/HEAD", None, id="commits-in-a-worktree-work"),
+        pytest.param(".claude", None, id="claude-itself"),
+        pytest.param(".claude/agents/x.md", ".claude/agents", id="agents"),
+        pytest.param(".claude/commands", ".claude/commands", id="missing-commands-at-the-root"),
+        pytest.param(".claude/todo", None, id="other-things-of-claude"),
+        pytest.param("commands", None, id="half-a-name"),
+        pytest.param("a/.bashrc", ".bashrc", id="level-1-there"),
+        pytest.param("a/.zshrc", None, id="level-1-missing"),
+        pytest.param("a/.git/hooks", ".git/hooks", id="repository-at-level-1"),
+        pytest.param("a/.git/config.worktree", None, id="missing-config-at-level-1"),
+        pytest.param("a/b/c/.bashrc", ".bashrc", id="level-3"),
+        pytest.param("a/b/c/.vscode/x/y/z", ".vscode", id="below-level-3"),
+        pytest.param("a/b/c/d/.bashrc", None, id="level-4"),
+        pytest.param("node_modules/pkg/.vscode", None, id="node_modules-is-not-searched"),
+        pytest.param("node_modules/.bashrc", None, id="node_modules-itself"),
+        pytest.param("sub/.git", ".git", id="a-git-file"),
+        pytest.param("sub/.git/hooks", ".git", id="below-a-git-file"),
+        pytest.param("empty/.git", None, id="git-init-below-the-root"),
+        pytest.param("empty/.git/hooks/x", None, id="new-hooks-below-the-root"),
+    ],
+)
+def test_what_is_protected_in_a_repository(top: Path, path: str, name: str | None) -> None:
+    found = protected_by(str(top / path), str(top), Search(3), DISK)
+    assert (found and found.name) == name
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "where"),
+    [
+        pytest.param(".git", ".git/hooks", ".git", id="git-itself"),
+        pytest.param(".git/objects/x", ".git/hooks", ".git", id="all-of-git"),
+        pytest.param(".claude/x", ".claude/commands", ".claude", id="all-of-claude"),
+        pytest.param("x/.git", None, None, id="below-it-can"),
+    ],
+)
+def test_missing_directories_on_the_way_are_protected_at_the_root(
+    tmp_path: Path, path: str, name: str | None, where: str | None
+) -> None:
+    found = protected_by(str(tmp_path / path), str(tmp_path), Search(3), DISK)
+    assert (found and (found.name, found.path)) == (name and (name, f"{tmp_path}/{where}"))
+
+
+@pytest.mark.parametrize(
+    ("root", "path", "name"),
+    [
+        pytest.param("a/.git", "a/.git/hooks/x", ".git/hooks", id="root-is-a-repository"),
+        pytest.param("a/.git/hooks/x", "a/.git/hooks/x", ".git/hooks", id="root-is-a-hook"),
+        pytest.param("a/.bashrc", "a/.bashrc", ".bashrc", id="root-is-a-protected-file"),
+        pytest.param("a/b/c/.vscode/x", "a/b/c/.vscode/x/y", ".vscode", id="root-in-a-protected-directory"),
+        pytest.param("a/b/c/d", "a/b/c/d/.bashrc", ".bashrc", id="a-deeper-root-reaches-deeper"),
+        pytest.param("node_modules/pkg", "node_modules/pkg/.vscode", ".vscode", id="root-in-node_modules"),
+        pytest.param("a/.git/refs", "a/.git/refs/.vscode", ".vscode", id="root-in-git"),
+    ],
+)
+def test_names_above_the_root_count(top: Path, root: str, path: str, name: str) -> None:
+    found = protected_by(str(top / path), str(top / root), Search(1), DISK)
+    assert found is not None
+    assert found.name == name
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        pytest.param(".git/config", None, id="config"),
+        pytest.param(".git/config.worktree", None, id="config.worktree"),
+        pytest.param(".git/modules/lib/foo/config", None, id="config-of-a-module"),
+        pytest.param(".git/hooks", ".git/hooks", id="hooks-stay"),
+        pytest.param(".gitconfig", ".gitconfig", id="gitconfig-stays"),
+    ],
+)
+def test_a_setting_lifts_the_configs_only(top: Path, path: str, name: str | None) -> None:
+    found = protected_by(str(top / path), str(top), Search(3, allow_git_config=True), DISK)
+    assert (found and found.name) == name
+
+
+def test_the_config_names_the_setting_that_lifts_it(top: Path) -> None:
+    lifted = {each.name: each.lifted_by for each in find(str(top), Search(0), DISK) if each.lifted_by}
+    assert lifted == dict.fromkeys([".git/config", ".git/config.worktree"], "sandbox.filesystem.allowGitConfig")
+
+
+def test_find_yields_what_protected_by_names(top: Path) -> None:
+    found = {each.path.removeprefix(f"{top}/") for each in find(str(top), Search(3), DISK)}
+    assert found == {
+        *NAMES,
+        ".claude/agents",
+        ".claude/commands",
+        ".git/hooks",
+        ".git/config",
+        ".git/config.worktree",
+        ".git/modules/lib/foo/hooks",
+        ".git/modules/lib/foo/config",
+        ".git/worktrees/wt/config.worktree",
+        "a/.git/hooks",
+        "a/.git/config",
+        "a/.bashrc",
+        "a/b/c/.bashrc",
+        "a/b/c/.vscode",
+        "sub/.git",
+    }
+    for path in found:
+        assert protected_by(str(top / path), str(top), Search(3), DISK) is not None
+
+
+def test_find_follows_protected_links(tmp_path: Path) -> None:
+    top = tmp_path.resolve()
+    (top / "store" / "hooks").mkdir(parents=True)
+    (top / "dots").mkdir()
+    (top / "a").mkdir()
+    (top / "a" / ".git").symlink_to("../store")
+    (top / "a" / ".bashrc").symlink_to("../dots/bashrc")
+    (top / "a" / ".vscode").symlink_to(".vscode")
+    below = {(each.name, each.place) for each in find(str(top), Search(2), DISK) if each.path.startswith(f"{top}/a/")}
+    assert below == {
+        (".git", f"{top}/a/.git"),
+        (".bashrc", f"{top}/dots/bashrc"),
+        (".vscode", f"{top}/a/.vscode"),
+    }
+    assert (".git/hooks", f"{top}/store/hooks") in {(each.name, each.place) for each in find(str(top), Search(2), DISK)}
+
+
+def test_a_root_that_is_missing_is_not_protected_itself(tmp_path: Path) -> None:
+    root = f"{tmp_path}/new"
+    found = {each.path.removeprefix(f"{root}/") for each in find(root, Search(3), DISK)}
+    assert found == {*NAMES, *INNER}
