@@ -1,0 +1,361 @@
+from __future__ import annotations
+
+import json
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stockade.errors import LockedError, SettingsError
+from stockade.settings.catalog import (
+    ALLOW_UNSANDBOXED,
+    ALLOWED_DOMAINS,
+    AUTO_ALLOW,
+    CATALOG,
+    DENY,
+    ENABLED,
+    EXCLUDED_COMMANDS,
+    IGNORE_VIOLATIONS,
+    SEARCH_DEPTH,
+    Key,
+    Kind,
+    Loosens,
+)
+from stockade.settings.document import Document
+from stockade.settings.layer import Layer, Origin
+from stockade.settings.load import PROVIDER, Loaded, load
+from stockade.settings.locks import Lock
+from stockade.settings.merge import EMPTY, Settings
+from stockade.settings.sources import Locations, settings_files
+from stockade.settings.trust import trust
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+#: Every place that settings come from, the highest first. Flags and the provider are no files.
+PLACES = {
+    "flags": Layer.COMMAND_LINE,
+    "given.json": Layer.COMMAND_LINE,
+    "etc/managed-settings.d/20.json": Layer.POLICY,
+    "etc/managed-settings.d/10.json": Layer.POLICY,
+    "etc/managed-settings.json": Layer.POLICY,
+    "provider": Layer.FLAG,
+    "flag.json": Layer.FLAG,
+    "home/repo/.stockade/settings.local.json": Layer.LOCAL,
+    "home/repo/.claude/settings.local.json": Layer.LOCAL,
+    "home/.stockade/settings.local.json": Layer.LOCAL,
+    "home/.claude/settings.local.json": Layer.LOCAL,
+    "home/.stockade/settings.json": Layer.USER,
+    "home/.claude/settings.json": Layer.USER,
+    "home/repo/.stockade/settings.json": Layer.PROJECT,
+    "home/repo/.claude/settings.json": Layer.PROJECT,
+}
+ORDER = list(PLACES)
+PROJECT_PLACES = [place for place in ORDER if place.startswith("home/repo/")]
+
+
+class House(Value):
+    """A home, a repository in it, and an administrator's directory."""
+
+    root: Path
+
+    def write(self, place: str, value: object) -> Path:
+        """Put settings in a place; a text is written as it is."""
+        file = self.root / place
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(value if isinstance(value, str) else json.dumps(value))
+        return file
+
+    def trust(self, place: str) -> None:
+        file = self.root / place
+        trust(str(self.root / "home"), str(file), file.read_bytes())
+
+    @property
+    def locations(self) -> Locations:
+        given, flag = self.root / "given.json", self.root / "flag.json"
+        return Locations(
+            str(self.root / "home/repo"),
+            str(self.root / "home"),
+            str(self.root / "etc/managed-settings.json"),
+            str(flag) if flag.exists() else None,
+            str(given) if given.exists() else None,
+        )
+
+    def load(self, said: dict[str, dict[str, object]]) -> Loaded:
+        """Load with these dotted settings in these places, every project file trusted."""
+        for place, values in said.items():
+            if place not in ("flags", "provider"):
+                self.write(place, _nested(values))
+        for place in PROJECT_PLACES:
+            if place in said:
+                self.trust(place)
+        flags = Document(Layer.COMMAND_LINE, "flags", said["flags"]) if "flags" in said else None
+        provided = _nested(said["provider"]) if "provider" in said else None
+        return load(self.locations, flags=flags, provider=None if provided is None else lambda: provided)
+
+
+def _nested(values: dict[str, object]) -> dict[str, object]:
+    tree: dict[str, object] = {}
+    for name, value in values.items():
+        *sections, leaf = name.split(".")
+        node = tree
+        for section in sections:
+            node = node.setdefault(section, {})  # type: ignore[assignment]  # sections hold sections
+        node[leaf] = value
+    return tree
+
+
+@pytest.fixture(name="house")
+def _house(tmp_path: Path) -> House:
+    root = tmp_path.resolve()
+    (root / "home/repo/.git").mkdir(parents=True)
+    return House(root)
+
+
+def _messages(act: Callable[[], object]) -> list[str]:
+    with pytest.raises(SettingsError) as caught:
+        act()
+    assert all(problem.hint for problem in caught.value.problems)
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_without_any_file_there_are_only_defaults(house: House) -> None:
+    files = settings_files(house.locations)
+    assert load(house.locations) == Loaded(settings=EMPTY, documents=(), warnings=(), lock=None, files=files)
+
+
+@pytest.mark.parametrize("number", [pytest.param(number, id=place) for number, place in enumerate(ORDER)])
+def test_a_scalar_comes_from_the_highest_place(house: House, number: int) -> None:
+    loaded = house.load(
+        {place: {SEARCH_DEPTH.name: 1 + index % 10} for index, place in enumerate(ORDER) if index >= number}
+    )
+    found = loaded.settings.find(SEARCH_DEPTH)
+    assert found.value == 1 + number % 10
+    assert found.origin.layer is PLACES[ORDER[number]]
+    assert [document.layer for document in loaded.documents] == list(PLACES.values())[number:]
+
+
+def test_lists_of_all_places_are_joined_in_order(house: House) -> None:
+    loaded = house.load({place: {EXCLUDED_COMMANDS.name: [f"from {place}", "everywhere"]} for place in ORDER})
+    items = [item.value for item in loaded.settings.items(EXCLUDED_COMMANDS)]
+    assert items == [f"from {ORDER[0]}", "everywhere", *(f"from {place}" for place in ORDER[1:])]
+
+
+def test_objects_of_all_places_are_merged_per_key(house: House) -> None:
+    loaded = house.load(
+        {place: {IGNORE_VIOLATIONS.name: {"*": [place], place: ["x"]}} for place in ORDER if place != "flags"}
+    )
+    pairs = [pair.value for pair in loaded.settings.pairs(IGNORE_VIOLATIONS)]
+    assert pairs == [pair for place in ORDER[1:] for pair in (("*", place), (place, "x"))]
+
+
+@pytest.mark.parametrize("place", ORDER)
+def test_policy_and_flag_lock_and_nobody_else(house: House, place: str) -> None:
+    lock = house.load({place: {ALLOW_UNSANDBOXED.name: False}}).lock
+    locks = PLACES[place] in (Layer.POLICY, Layer.FLAG)
+    file = PROVIDER if place == "provider" else str(house.root / place)
+    assert lock == (
+        Lock(Origin(PLACES[place], file, ALLOW_UNSANDBOXED.path), (ALLOW_UNSANDBOXED.name,)) if locks else None
+    )
+
+
+@pytest.mark.parametrize("place", ["flags", "given.json"])
+@pytest.mark.parametrize(
+    "locker", ["etc/managed-settings.json", "etc/managed-settings.d/10.json", "flag.json", "provider"]
+)
+def test_under_a_lock_the_command_line_may_tighten_only(house: House, place: str, locker: str) -> None:
+    lock: dict[str, object] = {ENABLED.name: True}
+    loaded = house.load({locker: lock, place: {AUTO_ALLOW.name: False}})
+    assert (loaded.settings.get(ENABLED), loaded.settings.get(AUTO_ALLOW)) == (True, False)
+    file = "flags" if place == "flags" else str(house.root / place)
+    with pytest.raises(LockedError, match=f"{file} would loosen sandbox.enabled, but .* locked by "):
+        house.load({locker: lock, place: {ENABLED.name: False}})
+
+
+def test_a_deny_of_the_policy_holds_whatever_stands_above(house: House) -> None:
+    said: dict[str, dict[str, object]] = {place: {DENY.name: []} for place in ("flags", "given.json")}
+    loaded = house.load(said | {"etc/managed-settings.json": {DENY.name: ["Read(./x)"]}})
+    assert [item.value for item in loaded.settings.items(DENY)] == ["Read(./x)"]
+
+
+@pytest.mark.parametrize("place", PROJECT_PLACES)
+def test_a_project_file_only_tightens_until_it_is_trusted(house: House, place: str) -> None:
+    said = {"sandbox": {"excludedCommands": ["*"], "failIfUnavailable": False}, "permissions": {"deny": ["Read(./x)"]}}
+    file = house.write(place, said)
+    loaded = load(house.locations)
+    assert loaded.documents == (Document(PLACES[place], str(file), {DENY.name: ("Read(./x)",)}),)
+    ignored = "sandbox.excludedCommands, sandbox.failIfUnavailable"
+    assert loaded.warnings == (f"{file} is not trusted; ignored: {ignored}. Read it, then run `stockade trust`",)
+    house.trust(place)
+    trusted = load(house.locations)
+    assert [item.value for item in trusted.settings.items(EXCLUDED_COMMANDS)] == ["*"]
+    assert trusted.warnings == ()
+    file.write_text(file.read_text() + " ")
+    assert load(house.locations) == loaded
+
+
+def test_a_project_file_that_only_tightens_needs_no_trust(house: House) -> None:
+    house.write("home/.stockade/trusted.json", "damaged, and never looked at")
+    house.write(PROJECT_PLACES[0], {"permissions": {"deny": ["Read(./x)"]}})
+    assert load(house.locations).warnings == ()
+
+
+def test_enabling_by_an_untrusted_project_does_not_end_prompts(house: House) -> None:
+    file = house.write("home/repo/.stockade/settings.json", {"sandbox": {"enabled": True}})
+    loaded = load(house.locations)
+    assert (loaded.settings.get(ENABLED), loaded.settings.get(AUTO_ALLOW)) == (True, False)
+    assert loaded.warnings == (
+        f"{file} is not trusted; commands still need approval. Read it, then run `stockade trust`",
+    )
+
+
+def test_untrusted_files_cannot_vouch_for_each_other(house: House) -> None:
+    house.write("home/repo/.stockade/settings.json", {"sandbox": {"autoAllowBashIfSandboxed": True}})
+    house.write("home/repo/.stockade/settings.local.json", {"sandbox": {"enabled": True}})
+    settings_in_force = load(house.locations).settings
+    assert (settings_in_force.get(ENABLED), settings_in_force.get(AUTO_ALLOW)) == (True, False)
+
+
+def test_a_damaged_trust_store_stops(house: House) -> None:
+    store = house.write("home/.stockade/trusted.json", "{")
+    store.chmod(0o600)
+    house.write(PROJECT_PLACES[0], {"sandbox": {"excludedCommands": ["*"]}})
+    (message,) = _messages(lambda: load(house.locations))
+    assert message.startswith(f"{store}: is not JSON: ")
+
+
+_KINDS: dict[Kind, st.SearchStrategy[object]] = {
+    Kind.FLAG: st.booleans(),
+    Kind.NUMBER: st.integers(1, 10),
+    Kind.TEXT: st.sampled_from(["a", "b"]),
+    Kind.TEXTS: st.sampled_from([[], ["a"], ["a", "b"]]),
+    Kind.ARGV: st.sampled_from([[], ["a"]]),
+    Kind.TABLE: st.sampled_from([{}, {"*": ["a"]}, {"*": ["b"], "c": []}]),
+}
+_SAID = st.fixed_dictionaries({}, optional={name: _KINDS[key.kind] for name, key in CATALOG.items()})
+
+
+def _grants(key: Key[object], in_force: Settings) -> set[object]:
+    """Return what a setting opens, as a set that grows as it gets looser."""
+    if key.kind in (Kind.TEXTS, Kind.TABLE):
+        return {entry.value for entry in in_force.entries.get(key.name, ())}
+    value = in_force.get(key)
+    match key.loosens:
+        case Loosens.WHEN_LESS:
+            return set(range(int(str(value)), 11))
+        case Loosens.ALWAYS:
+            return {value}
+        case _:
+            return {"loose"} if value is (key.loosens is Loosens.WHEN_TRUE) else set()
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(user=_SAID, projects=st.fixed_dictionaries({}, optional=dict.fromkeys(PROJECT_PLACES, _SAID)))
+def test_an_untrusted_project_never_loosens_anything(
+    house: House, user: dict[str, object], projects: dict[str, dict[str, object]]
+) -> None:
+    for place in PROJECT_PLACES:
+        (house.root / place).unlink(missing_ok=True)
+    house.write("home/.stockade/settings.json", _nested(user))
+    before = load(house.locations).settings
+    for place, said in projects.items():
+        house.write(place, _nested(said))
+    after = load(house.locations).settings
+    for key in CATALOG.values():
+        looser, tighter = (after, before) if key.loosens is Loosens.NEVER else (before, after)
+        assert _grants(key, tighter) <= _grants(key, looser), key.name
+    runs_unasked = after.get(ENABLED) and after.get(AUTO_ALLOW)
+    assert not runs_unasked or before.get(ENABLED) or AUTO_ALLOW.name in before.entries
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        pytest.param(lambda file: file.touch(), "is empty", id="empty"),
+        pytest.param(lambda file: file.write_text(" \n"), "is empty", id="blank"),
+        pytest.param(lambda file: file.mkdir(), "is a directory, not a file", id="directory"),
+        pytest.param(os.mkfifo, "is a pipe, not a file", id="pipe"),
+        pytest.param(lambda file: file.symlink_to("gone"), "is a link that leads nowhere", id="dangling link"),
+        pytest.param(lambda file: file.symlink_to("/dev/zero"), "is a device, not a file", id="device"),
+        pytest.param(lambda file: file.write_bytes(b"\xff"), "is not UTF-8 (byte 1)", id="not UTF-8"),
+        pytest.param(lambda file: file.write_text("[]"), "must hold an object, not a list", id="no object"),
+    ],
+)
+@pytest.mark.parametrize("place", [place for place in ORDER if "/" in place])
+def test_a_file_that_cannot_be_used_stops(
+    house: House, place: str, make: Callable[[Path], object], message: str
+) -> None:
+    file = house.root / place
+    file.parent.mkdir(parents=True, exist_ok=True)
+    make(file)
+    assert _messages(lambda: load(house.locations)) == [f"{file}: {message}"]
+
+
+def test_problems_of_all_files_come_together(house: House) -> None:
+    user = house.write("home/.stockade/settings.json", {"sandbox": {"enabled": 1, "x": 2}})
+    theirs = house.write("home/.claude/settings.json", "")
+    project = house.write("home/repo/.stockade/settings.json", {"permissions": {"deny": [""]}})
+
+    def provider() -> dict[str, object]:
+        message = "no \x1b network"
+        raise ConnectionError(message)
+
+    assert _messages(lambda: load(house.locations, provider=provider)) == [
+        f"{PROVIDER}: failed: ConnectionError: no \\x1b network",
+        f"{user}: $.sandbox.enabled: must be true or false, not 1",
+        f"{user}: $.sandbox.x: is not a setting",
+        f"{theirs}: is empty",
+        f'{project}: $.permissions.deny[0]: must be a non-empty string, not ""',
+    ]
+
+
+@pytest.mark.parametrize(
+    ("provided", "message"),
+    [
+        pytest.param({"sandbox": {"enabled": None}}, "$.sandbox.enabled: must be true or false, not null", id="null"),
+        pytest.param({"sandbox": {"enable": True}}, "$.sandbox.enable: is not a setting", id="unknown key"),
+        pytest.param(
+            {"sandbox": object()}, "failed: TypeError: Object of type object is not JSON serializable", id="odd"
+        ),
+        pytest.param([], "must hold an object, not a list", id="no mapping"),
+        pytest.param({"network": {}}, "$.network: is not a setting", id="flat shape"),
+    ],
+)
+def test_a_provider_is_checked_like_a_file(house: House, provided: dict[str, object], message: str) -> None:
+    assert _messages(lambda: load(house.locations, provider=lambda: provided)) == [f"{PROVIDER}: {message}"]
+
+
+@pytest.mark.parametrize("field", ["settings_file", "flag_file"])
+def test_a_file_that_somebody_named_must_be_there(house: House, field: str) -> None:
+    locations = house.locations.but(**{field: "/no/such/file.json"})
+    assert _messages(lambda: load(locations)) == ["/no/such/file.json: does not exist"]
+
+
+def test_the_given_file_may_be_flat_and_no_other(house: House) -> None:
+    flat = {"network": {"allowedDomains": ["a.io"]}}
+    house.write("given.json", flat)
+    assert [item.value for item in load(house.locations).settings.items(ALLOWED_DOMAINS)] == ["a.io"]
+    user = house.write("home/.stockade/settings.json", flat)
+    assert _messages(lambda: load(house.locations)) == [f"{user}: $.network: is not a setting"]
+
+
+def test_warnings_of_files_come_first_and_in_order(house: House) -> None:
+    user = house.write("home/.claude/settings.json", {"permissions": {"additionalDirectories": [".."]}})
+    local = house.write(PROJECT_PLACES[0], {"permissions": {"allow": ["Bash"]}})
+    shared = house.write(PROJECT_PLACES[2], {"permissions": {"allow": ["Edit"]}})
+    assert load(house.locations).warnings == (
+        f"{user}: $.permissions.additionalDirectories is not enforced by Stockade",
+        f"{local} is not trusted; ignored: permissions.allow. Read it, then run `stockade trust`",
+        f"{shared} is not trusted; ignored: permissions.allow. Read it, then run `stockade trust`",
+    )
+
+
+def test_a_managed_file_that_others_can_change_is_said(house: House) -> None:
+    file = house.write("etc/managed-settings.json", {})
+    file.chmod(0o666)
+    (warning,) = load(house.locations).warnings
+    assert warning.startswith(f"{file} is managed, but users besides root can change it")

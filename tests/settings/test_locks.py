@@ -1,0 +1,77 @@
+from __future__ import annotations
+
+import pytest
+
+from stockade.errors import LockedError
+from stockade.settings.catalog import LOCKING
+from stockade.settings.document import Document
+from stockade.settings.layer import Layer, Origin
+from stockade.settings.locks import Lock, admit_command_line, find_lock, require_unlocked
+from stockade.settings.merge import merge
+
+ENABLED, AUTO, UNSANDBOXED = (key.name for key in LOCKING)
+POLICY = Document(Layer.POLICY, "/etc/p.json", {ENABLED: True, "sandbox.excludedCommands": ("docker *",)})
+LOCK = Lock(Origin(Layer.POLICY, "/etc/p.json", "$.sandbox.enabled"), (ENABLED,))
+
+
+@pytest.mark.parametrize("name", [ENABLED, AUTO, UNSANDBOXED])
+@pytest.mark.parametrize("layer", list(Layer))
+@pytest.mark.parametrize("value", [True, False])
+def test_any_locking_key_in_policy_or_flag_locks(name: str, layer: Layer, *, value: bool) -> None:
+    locks = layer in (Layer.POLICY, Layer.FLAG)
+    expected = Lock(Origin(layer, "f", f"$.{name}"), (name,)) if locks else None
+    assert find_lock([Document(layer, "f", {name: value})]) == expected
+
+
+def test_other_keys_do_not_lock() -> None:
+    assert find_lock([Document(Layer.POLICY, "f", {"permissions.deny": ("x",)})]) is None
+
+
+def test_the_highest_file_is_named_and_all_keys_are() -> None:
+    flag = Document(Layer.FLAG, "/flag.json", {ENABLED: False, UNSANDBOXED: False})
+    user = Document(Layer.USER, "u", {AUTO: True})
+    assert find_lock([POLICY, flag, user]) == LOCK.but(keys=(ENABLED, UNSANDBOXED))
+
+
+def test_editing_is_refused_with_the_name_of_the_file() -> None:
+    require_unlocked(None)
+    with pytest.raises(LockedError) as caught:
+        require_unlocked(LOCK)
+    assert caught.value.message == "sandbox settings are locked by /etc/p.json (policy)"
+    assert caught.value.hint == "Ask the administrator of this machine to change /etc/p.json."
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(ENABLED, True, id="repeats the locked value"),
+        pytest.param(UNSANDBOXED, False, id="tightens another"),
+        pytest.param("sandbox.filesystem.denyRead", ("~",), id="denies more"),
+        pytest.param("sandbox.excludedCommands", ("docker *",), id="repeats an exclusion"),
+        pytest.param("sandbox.mandatoryDenySearchDepth", 9, id="searches deeper"),
+    ],
+)
+def test_the_command_line_may_tighten(name: str, value: object) -> None:
+    admit_command_line(Document(Layer.COMMAND_LINE, "--flag", {name: value}), LOCK, merge([POLICY]))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        pytest.param(ENABLED, False, id="off"),
+        pytest.param("sandbox.excludedCommands", ("docker *", "npm"), id="one more exclusion"),
+        pytest.param("sandbox.filesystem.allowWrite", ("/",), id="writable"),
+        pytest.param("sandbox.network.httpProxyPort", 3128, id="another proxy"),
+        pytest.param("sandbox.mandatoryDenySearchDepth", 1, id="searches less"),
+        pytest.param("permissions.allow", ("Edit(/)",), id="allows"),
+    ],
+)
+def test_the_command_line_may_not_loosen(name: str, value: object) -> None:
+    document = Document(Layer.COMMAND_LINE, "--flag", {"permissions.deny": ("x",), name: value})
+    with pytest.raises(LockedError) as caught:
+        admit_command_line(document, LOCK, merge([POLICY]))
+    assert (
+        caught.value.message == f"--flag would loosen {name}, but sandbox settings are locked by /etc/p.json (policy)"
+    )
+    assert caught.value.hint == "Ask the administrator of this machine to change /etc/p.json."
+    admit_command_line(document, None, merge([POLICY]))
