@@ -285,7 +285,7 @@ def test_a_new_project_file_is_trusted_and_kept_out_of_git(world: World) -> None
 
 def git(*arguments: str) -> str:
     command = ["git", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout  # noqa: S603  # of this test
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
 def test_git_itself_does_not_see_the_local_file(world: World) -> None:
@@ -425,6 +425,25 @@ def test_a_link_that_leads_out_of_the_project_is_refused(world: World, tmp_path:
         world.edit()
     assert names(outside) == ["settings.local.json"]
     assert (outside / "settings.local.json").read_bytes() == OLD
+
+
+def test_a_folder_that_becomes_a_link_during_the_edit_is_not_followed(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    find = edit_module._place
+
+    def raced(locations: Locations, *, home_wide: bool) -> Any:
+        place = find(locations, home_wide=home_wide)
+        world.file.parent.rmdir()
+        world.file.parent.symlink_to(outside)
+        return place
+
+    monkeypatch.setattr(edit_module, "_place", raced)
+    with pytest.raises(StockadeError, match="cannot be edited"):
+        world.edit()
+    assert names(outside) == []
 
 
 @pytest.mark.parametrize("what", ["pipe", "directory", "folder is a file"])
@@ -614,7 +633,7 @@ def test_killed_at_any_moment_the_file_is_old_or_new_and_the_next_edit_works(
         reviewed = {had, NEW if had else ENABLED_TEXT}
         places = (world.locations.cwd, world.locations.home, world.locations.managed)
         command = [sys.executable, "-c", script, str(fatal), *places]
-        status = subprocess.run(command, check=False).returncode  # noqa: S603  # the script above
+        status = subprocess.run(command, check=False).returncode
         now = file.read_bytes() if file.exists() else None
         seen.add(now)
         assert now in reviewed, fatal

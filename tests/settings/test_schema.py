@@ -5,8 +5,13 @@ import re
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from stockade.errors import SettingsError
 from stockade.settings.catalog import CATALOG
+from stockade.settings.decode import decode
+from stockade.settings.layer import Layer
 from stockade.settings.schema import DIALECT, schema
 
 TYPES: dict[str, tuple[type, ...]] = {
@@ -18,6 +23,7 @@ TYPES: dict[str, tuple[type, ...]] = {
 }
 KEYWORDS = {"$schema", "title", "description", "default", "type", "properties", "additionalProperties"} | {
     "items",
+    "propertyNames",
     "minLength",
     "pattern",
     "minimum",
@@ -32,7 +38,8 @@ def valid(node: dict[str, Any], value: object) -> bool:
         return False
     if isinstance(value, dict):
         properties, rest = node.get("properties", {}), node["additionalProperties"]
-        return all(
+        names = {"type": "string"} | node.get("propertyNames", {})
+        return all(valid(names, name) for name in value) and all(
             valid(properties[name], item) if name in properties else (rest is not False and valid(rest, item))
             for name, item in value.items()
         )
@@ -69,8 +76,9 @@ def at(name: str) -> dict[str, Any]:
         pytest.param({"permissions": {"allow": ["Edit(./out)", "Edit(./out)"], "ask": []}}, id="a repeated rule"),
     ],
 )
-def test_accepts(document: object) -> None:
+def test_accepts_what_the_reader_accepts(document: object) -> None:
     assert valid(schema(), document)
+    decode(json.dumps(document).encode(), Layer.USER, "f.json")
 
 
 @pytest.mark.parametrize(
@@ -90,12 +98,37 @@ def test_accepts(document: object) -> None:
         pytest.param({"sandbox": {"excludedCommands": [""]}}, id="empty item"),
         pytest.param({"sandbox": {"excludedCommands": "npm"}}, id="text for a list"),
         pytest.param({"sandbox": {"ignoreViolations": {"*": "/proc"}}}, id="text in a table"),
+        pytest.param({"sandbox": {"ignoreViolations": {"*": [""]}}}, id="empty text in a table"),
+        pytest.param({"sandbox": {"ignoreViolations": {"": ["a"]}}}, id="empty name in a table"),
         pytest.param({"sandbox": {"ripgrep": {"command": ""}}}, id="empty command"),
         pytest.param({"permissions": {"alow": []}}, id="misspelt list of rules"),
     ],
 )
 def test_refuses(document: object) -> None:
     assert not valid(schema(), document)
+
+
+sections = st.recursive(
+    st.none() | st.booleans() | st.integers(-1, 70_000) | st.sampled_from(["", "a", "a b", "*"]) | st.text(max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=2)
+        | st.dictionaries(
+            st.sampled_from(sorted({part for name in CATALOG for part in name.split(".")})) | st.text(max_size=2), inner
+        )
+    ),
+    max_leaves=6,
+)
+settings = st.sampled_from(sorted(CATALOG)).flatmap(lambda name: sections.map(lambda value: nested(name, value)))
+
+
+@given(document=settings | sections)
+def test_is_never_stricter_than_the_reader_but_for_the_grammar_of_hosts(document: object) -> None:
+    loose = json.loads(json.dumps(schema()), object_hook=lambda node: {k: v for k, v in node.items() if k != "pattern"})
+    try:
+        decode(json.dumps(document).encode(), Layer.USER, "f.json")
+    except SettingsError:
+        return
+    assert valid(loose, document)
 
 
 def test_every_setting_is_described() -> None:

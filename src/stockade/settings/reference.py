@@ -47,7 +47,7 @@ def _row(key: Key[object]) -> tuple[str, ...]:
 
 
 def _default(key: Key[object]) -> str:
-    import json  # noqa: PLC0415  # this module is rarely run, and the catalogue's readers should not pay for it
+    import json  # only when the page is made
 
     return "" if key.default is None else f"`{json.dumps(key.default)}`"
 

@@ -69,8 +69,12 @@ def _shape(key: Key[object]) -> dict[str, Any]:
             return {"type": "string", "minLength": 1}
         case Kind.TEXTS:
             pattern = {"pattern": _PATTERNS[key.name]} if key.name in _PATTERNS else {}
-            return {"type": "array", "items": {"type": "string", "minLength": 1} | pattern}
+            return _texts(pattern)
         case Kind.ARGV:
             return {"type": "array", "items": {"type": "string"}}
         case Kind.TABLE:
-            return {"type": "object", "additionalProperties": {"type": "array", "items": {"type": "string"}}}
+            return {"type": "object", "propertyNames": {"minLength": 1}, "additionalProperties": _texts({})}
+
+
+def _texts(pattern: Mapping[str, str]) -> dict[str, Any]:
+    return {"type": "array", "items": {"type": "string", "minLength": 1} | dict(pattern)}
