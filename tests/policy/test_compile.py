@@ -1,0 +1,253 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.errors import SettingsError
+from stockade.policy.compile import compile_policy
+from stockade.policy.decision import Verdict, decide
+from stockade.policy.exclusion import decide_exclusion
+from stockade.policy.files import Access, judge
+from stockade.policy.model import SandboxPolicy
+from stockade.policy.places import Disk
+from stockade.settings.catalog import CATALOG, Kind
+from stockade.settings.document import Document
+from stockade.settings.layer import Layer
+from stockade.settings.merge import merge
+from stockade.settings.tighten import tighten
+
+CWD, HOME = "/nowhere/project", "/nowhere/home"
+
+
+def document(layer: Layer, values: dict[str, Any], file: str = "") -> Document:
+    return Document(layer, file or f"/nowhere/{layer}.json", values)
+
+
+def compiled(*documents: Document, guarded: tuple[str, ...] = ()) -> SandboxPolicy:
+    return compile_policy(merge(documents), cwd=CWD, home=HOME, guarded=guarded)
+
+
+def user(**values: Any) -> Document:
+    return document(Layer.USER, {name.replace("__", "."): value for name, value in values.items()})
+
+
+def test_nothing_set_is_the_default_policy() -> None:
+    policy = compiled()
+    assert policy.cwd == CWD
+    assert policy.home == HOME
+    assert [rule.value.path for rule in policy.files.write_allow] == [CWD]
+    assert policy.files.write_deny == ()
+    assert policy.network.allowed == ()
+    assert not policy.mode.enabled
+    assert policy == compiled()
+    assert hash(policy) == hash(compiled())
+
+
+def test_settings_files_are_denied_whatever_is_allowed() -> None:
+    guarded = (f"{CWD}/.stockade/settings.json", f"{HOME}/.claude/settings.json")
+    policy = compiled(user(sandbox__filesystem__allowWrite=("/",)), guarded=guarded)
+    for file in guarded:
+        assert not judge(policy.files, Access.WRITE, file, Disk()).allowed
+
+
+RULES = [
+    # list, rule, what it becomes: (field of the policy, text of the pattern)
+    ("allow", "Edit(./out)", ("files.write_allow", "./out")),
+    ("deny", "Edit(./out)", ("files.write_deny", "./out")),
+    ("deny", "Edit", ("files.write_deny", "/")),
+    ("deny", "Read(~/.ssh)", ("files.read_deny", "~/.ssh")),
+    ("deny", "Read:~/.ssh", ("files.read_deny", "~/.ssh")),
+    ("allow", "WebFetch(domain:A.example)", ("network.allowed", "a.example")),
+    ("deny", "WebFetch(domain:*.example.com)", ("network.denied", "*.example.com")),
+    ("deny", "WebFetch", ("network.denied", "*")),
+    ("allow", "Bash(npm run:*)", ("commands.allow", "npm run:*")),
+    ("deny", "Bash(curl:*)", ("commands.deny", "curl:*")),
+    ("ask", "Bash(git push:*)", ("commands.ask", "git push:*")),
+]
+FIELDS = (
+    "files.write_allow",
+    "files.write_deny",
+    "files.read_deny",
+    "files.read_allow",
+    "network.allowed",
+    "network.denied",
+    "commands.allow",
+    "commands.deny",
+    "commands.ask",
+)
+
+
+def rules_of(policy: SandboxPolicy) -> dict[str, list[str]]:
+    found = {}
+    for field in FIELDS:
+        part, _, name = field.partition(".")
+        rules = getattr(getattr(policy, part), name)
+        found[field] = [rule.value.text for rule in rules if rule.origin.layer is not Layer.DEFAULTS]
+    return {field: texts for field, texts in found.items() if texts}
+
+
+@pytest.mark.parametrize(("key", "rule", "becomes"), RULES, ids=[f"{case[0]} {case[1]}" for case in RULES])
+def test_permission_rules(key: str, rule: str, becomes: tuple[str, str]) -> None:
+    policy = compiled(document(Layer.USER, {f"permissions.{key}": (rule,)}))
+    assert rules_of(policy) == {becomes[0]: [becomes[1]]}
+
+
+@pytest.mark.parametrize("rule", ["Edit", "WebFetch", "Read", "Read(./x)", "Write(./x)", "mcp__server__tool", "Task"])
+def test_rules_that_open_no_wall(rule: str) -> None:
+    assert rules_of(compiled(document(Layer.USER, {"permissions.allow": (rule,)}))) == {}
+
+
+@pytest.mark.parametrize("rule", ["Edit(./x)", "Read(./x)", "WebFetch(domain:a.example)"])
+def test_asking_is_no_matter_of_walls(rule: str) -> None:
+    assert rules_of(compiled(document(Layer.USER, {"permissions.ask": (rule,)}))) == {}
+
+
+def test_a_read_deny_of_everything_is_a_mistake() -> None:
+    with pytest.raises(SettingsError) as caught:
+        compiled(document(Layer.USER, {"permissions.deny": ("Read",)}))
+    assert "no command could start" in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("file", "rule", "path"),
+    [
+        ("/nowhere/project/.claude/settings.json", "Edit(/src)", "/nowhere/project/src"),
+        ("/nowhere/project/.claude/settings.json", "Edit(//src)", "/src"),
+        ("/nowhere/home/.claude/settings.json", "Edit(/src)", "/nowhere/home/.claude/src"),
+        ("/nowhere/project/.stockade/settings.json", "Edit(/src)", "/src"),
+    ],
+)
+def test_a_leading_slash_in_claude_files_means_the_project(file: str, rule: str, path: str) -> None:
+    policy = compiled(document(Layer.USER, {"permissions.deny": (rule,)}, file))
+    assert [found.value.path for found in policy.files.write_deny] == [path]
+
+
+def test_every_mistake_of_every_file_is_reported() -> None:
+    one = document(Layer.USER, {"sandbox.network.allowedDomains": ("*", "a b")}, "one.json")
+    two = document(Layer.LOCAL, {"permissions.deny": ("Edit(",), "sandbox.excludedCommands": ("*",)}, "two.json")
+    with pytest.raises(SettingsError) as caught:
+        compiled(two, one)
+    assert sorted((problem.file, problem.path) for problem in caught.value.problems) == [
+        ("one.json", "$.sandbox.network.allowedDomains[0]"),
+        ("one.json", "$.sandbox.network.allowedDomains[1]"),
+        ("two.json", "$.permissions.deny[0]"),
+        ("two.json", "$.sandbox.excludedCommands[0]"),
+    ]
+
+
+def test_ripgrep_and_ignored_violations() -> None:
+    policy = compiled(
+        document(
+            Layer.USER,
+            {
+                "sandbox.ripgrep.command": "/opt/rg",
+                "sandbox.ripgrep.args": ("--no-config",),
+                "sandbox.ignoreViolations": {"*": ("noise",), "npm:*": ("cache",)},
+            },
+        )
+    )
+    assert policy.ripgrep == ("/opt/rg", "--no-config")
+    assert [found.value for found in policy.ignored_violations] == [("*", "noise"), ("npm:*", "cache")]
+
+
+# --- A project that is not trusted never loosens a verdict ------------------------------------------------------------
+
+PATHS = ("out", "keep", "/nowhere/home/x", "/nowhere/home/.ssh", "/etc", ".", "/nowhere/home/.ssh/pub")
+DOMAINS = ("a.example", "*.a.example", "b.example:443", "10.0.0.1")
+COMMANDS = ("docker *", "npm:*", "npm run test")
+RULE_TEXTS = (
+    "Edit(./out)",
+    "Edit(//etc)",
+    "Read(~/.ssh)",
+    "WebFetch(domain:a.example)",
+    "Bash(npm:*)",
+    "Edit",
+    "WebFetch",
+)
+
+
+def _values(name: str) -> st.SearchStrategy[Any]:
+    key = CATALOG[name]
+    texts = PATHS
+    if "omains" in name:
+        texts = DOMAINS
+    elif name == "sandbox.excludedCommands":
+        texts = COMMANDS
+    elif name.startswith("permissions."):
+        texts = RULE_TEXTS
+    return {
+        Kind.FLAG: st.booleans(),
+        Kind.NUMBER: st.integers(key.low, min(key.high, key.low + 9)),
+        Kind.TEXT: st.sampled_from(["/opt/rg"]),
+        Kind.TEXTS: st.lists(st.sampled_from(texts), max_size=3).map(tuple),
+        Kind.ARGV: st.just(()),
+        Kind.TABLE: st.just({"*": ("x",)}),
+    }[key.kind]
+
+
+VALUES = st.fixed_dictionaries({}, optional={name: _values(name) for name in CATALOG})
+
+
+class Nothing:
+    """A disk on which nothing exists, so that verdicts rest on the rules alone."""
+
+    def link(self, _path: str) -> str | None:
+        return None
+
+    def exists(self, _path: str) -> bool:
+        return False
+
+    def is_directory(self, _path: str) -> bool:
+        return False
+
+    def names(self, _path: str) -> tuple[str, ...]:
+        return ()
+
+
+LOOSER = {Verdict.ALLOW: 2, Verdict.ASK: 1, Verdict.DENY: 0}
+
+
+def _openness(policy: SandboxPolicy) -> list[int]:
+    """How open the policy is in every respect that a command could use; a larger number is looser."""
+    mode, sockets = policy.mode, policy.sockets
+    paths = [path if path.startswith("/") else f"{CWD}/{path}" for path in (*PATHS, "src/x", "keep/y")]
+    lines = ("docker ps", "npm ci", "npm run test --x", "ls", "docker ps; ls")
+    return [
+        not mode.enabled,
+        mode.allow_unsandboxed,
+        not mode.fail_if_unavailable,
+        mode.weaker_nested,
+        sockets.all_unix,
+        sockets.local_binding,
+        len(sockets.unix),
+        sockets.http_proxy_port is not None,
+        sockets.socks_proxy_port is not None,
+        len(policy.ignored_violations),
+        len(policy.ripgrep),
+        -policy.files.search_depth,
+        policy.files.allow_git_config,
+        len(policy.commands.allow),
+        -len(policy.commands.deny),
+        *(judge(policy.files, access, path, Nothing()).allowed for path in paths for access in Access),
+        *(
+            LOOSER[decide(policy.network, host, port, can_ask=True).verdict]
+            for host in ("a.example", "x.a.example", "b.example", "10.0.0.1")
+            for port in (80, 443)
+        ),
+        *(decide_exclusion(policy.commands.excluded, line).excluded for line in lines),
+    ]
+
+
+@given(higher=VALUES, project=VALUES)
+def test_an_untrusted_project_never_loosens_any_verdict(higher: dict[str, Any], project: dict[str, Any]) -> None:
+    above = document(Layer.USER, higher)
+    kept = tighten(document(Layer.PROJECT, project), merge([above])).document
+    without, within = compiled(above), compiled(above, kept)
+    if "sandbox.autoAllowBashIfSandboxed" not in higher:
+        # Who says so himself may run sandboxed commands unasked, whoever then turns the sandbox on.
+        assert (within.mode.enabled and within.mode.auto_allow) <= (without.mode.enabled and without.mode.auto_allow)
+    for before, after in zip(_openness(without), _openness(within), strict=True):
+        assert after <= before

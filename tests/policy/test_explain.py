@@ -1,0 +1,40 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.errors import InvalidTextError
+from stockade.policy.compile import compile_policy
+from stockade.policy.explain import Subject, classify, explain
+from stockade.policy.places import Disk
+from stockade.settings.merge import EMPTY
+
+POLICY = compile_policy(EMPTY, cwd="/nowhere/project", home="/nowhere/home")
+
+
+@pytest.mark.parametrize(
+    ("text", "subject"),
+    [
+        ("/x", Subject.PATH),
+        ("a/b", Subject.PATH),
+        ("ssh://host", Subject.HOST),
+        ("host.example:1", Subject.HOST),
+        ("host.example", Subject.HOST),
+        ("make", Subject.COMMAND),
+        ("make -j2", Subject.COMMAND),
+        ("", Subject.COMMAND),
+    ],
+)
+def test_classify(text: str, subject: Subject) -> None:
+    assert classify(text, POLICY, Disk()) is subject
+
+
+@given(st.text(), st.sampled_from(Subject))
+def test_no_text_raises_anything_but_our_error(text: str, subject: Subject) -> None:
+    try:
+        classify(text, POLICY, Disk())
+        explain(text, subject, POLICY, Disk())
+    except InvalidTextError as error:
+        message = error.message
+        assert message.isprintable()
