@@ -54,6 +54,7 @@ SOME = settings_of(
         pytest.param(HTTP_PROXY_PORT.name, 81, (True, True, True), id="another port"),
         pytest.param(RIPGREP_ARGS.name, (), (True, False, True), id="no arguments"),
         pytest.param(SEARCH_DEPTH.name, 2, (True, True, True), id="less than all"),
+        pytest.param(SEARCH_DEPTH.name, 3, (False, False, True), id="as much as the default"),
         pytest.param(SEARCH_DEPTH.name, 4, (False, False, True), id="less than some"),
         pytest.param(SEARCH_DEPTH.name, 5, (False, False, False), id="not less"),
     ],
