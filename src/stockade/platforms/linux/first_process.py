@@ -1,0 +1,285 @@
+"""The first process of a command's pid namespace: builds the last walls, starts the command, reaps.
+
+The launcher forks it ahead of need; it waits for one request, serves it and ends, and whatever
+the command left behind is ended with it by the kernel. The command itself is never process 1,
+because the kernel hides from process 1 every signal that it has no handler for.
+
+Rules: no file is read and nothing imported here, since this view of the files belongs to the
+jail; capabilities go before anything of the request is touched but its mounts; the filter is on
+before the command exists. Source of truth: pid_namespaces(7), capabilities(7), seccomp(2).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
+    SIG_DFL,
+    SIGHUP,
+    SIGINT,
+    SIGPIPE,
+    SIGQUIT,
+    SIGTERM,
+    SIGUSR1,
+    SIGUSR2,
+    SIGWINCH,
+    SIGXFSZ,
+    signal,
+)
+from errno import EACCES, ENOENT, ENOTDIR
+
+from stockade.platforms.linux import kernel, tree
+from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.message import ANNOUNCE, COPIED, STARTED, TERMINAL, Ended, Failed, Run
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+CHANNEL = 3
+_FORWARDED = (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH)
+_IGNORED_BY_PYTHON = (SIGPIPE, SIGXFSZ)
+_STREAMS = 3
+_DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
+_MICROSECONDS = 1_000_000
+_WORD = 8
+_EXEC = b"exec"
+
+
+class Setting:
+    """What every command of the session gets alike."""
+
+    __slots__ = ("capabilities", "files", "filters", "fresh_processes", "listen", "writable_processes")
+
+    def __init__(
+        self,
+        *,
+        capabilities: int,
+        filters: list[bytes],
+        listen: bool,
+        fresh_processes: bool,
+        writable_processes: bool,
+        files: tuple[int, int],
+    ) -> None:
+        """Take ``files`` as the limit of open files that the owner had."""
+        self.capabilities = capabilities
+        self.filters = filters
+        self.listen = listen
+        self.fresh_processes = fresh_processes
+        self.writable_processes = writable_processes
+        self.files = files
+
+
+class _Step:
+    """Names what is being done, for the report if the kernel refuses."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: bytes) -> None:
+        self.name = name
+
+    def __enter__(self) -> None:
+        """Begin."""
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        """Say which step it was."""
+        if isinstance(error, OSError):
+            raise StepError(self.name) from error
+
+
+class StepError(Exception):
+    """One step failed; the cause says why."""
+
+    def __init__(self, step: bytes) -> None:
+        """Name the step in words."""
+        super().__init__(step)
+        self.step = step
+
+
+def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
+    """Prepare, wait for one request, serve it; the caller ends the process afterwards."""
+    number = 0
+    try:
+        mine = _prepare(channel, namespace, setting)
+        packet = mine.receive()
+        if packet is None:
+            return
+        number = packet.number
+        mine.send(_Command(Run.read(packet), packet.descriptors, setting).serve(mine, number).packet(number))
+    except StepError as failure:
+        Channel.adopt(CHANNEL).send(Failed.of(failure.step, failure.__cause__ or failure).packet(number))
+
+
+def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Channel:
+    """Get a copy of the jail's mounts with a /proc of its own; tell the launcher of a copy that is new."""
+    with _Step(b"mount namespace"):
+        _enter_mounts(namespace)
+    os.dup2(channel.fileno(), CHANNEL, inheritable=False)
+    kernel.close_from(CHANNEL + 1)
+    mine = Channel.adopt(CHANNEL)
+    found = None
+    if namespace is None:
+        with _Step(b"mount namespace"):
+            found = os.open(b"/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
+    if setting.fresh_processes:
+        with _Step(b"fresh /proc"):
+            tree.show_processes(writable=setting.writable_processes)
+    if found is not None:
+        mine.send(Packet(COPIED, 0, b"", (found,)))
+        os.close(found)
+    return mine
+
+
+def _enter_mounts(namespace: int | None) -> None:
+    if namespace is None:
+        kernel.unshare(kernel.CLONE_NEWNS)
+        return
+    kernel.setns(namespace, kernel.CLONE_NEWNS)
+    kernel.umount(b"/proc")
+
+
+class _Command:
+    """One request on its way."""
+
+    def __init__(self, run: Run, streams: tuple[int, ...], setting: Setting) -> None:
+        self.run = run
+        self.streams = streams
+        self.setting = setting
+        self.pid = 0
+        self.listener = -1
+
+    def serve(self, channel: Channel, number: int) -> Ended:
+        """Start the command and stay until it ends."""
+        with _Step(b"mount"):
+            for operation, target, source in self.run.mounts:
+                tree.lay(tree.Place(operation, target, source, -1))
+        with _Step(b"capabilities"):
+            kernel.limit_capabilities(self.setting.capabilities)
+        with _Step(b"working directory"):
+            os.chdir(self.run.directory)
+        resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
+        with _Step(b"filter"):
+            self.install_filters()
+        self.forward_signals()
+        kernel.close_on_exec_from(CHANNEL)
+        self.start()
+        for stream in self.streams:
+            os.close(stream)
+        if self.run.flags & ANNOUNCE or self.listener >= 0:
+            channel.send(Packet(STARTED, number, b"", (self.listener,) if self.listener >= 0 else ()))
+        return self.reap()
+
+    def install_filters(self) -> None:
+        """Put the session's filters on, the notifying one last."""
+        for program in self.setting.filters[:-1]:
+            kernel.install_filter(program)
+        for program in self.setting.filters[-1:]:
+            result = kernel.install_filter(program, listen=self.setting.listen)
+            self.listener = result if self.setting.listen else -1
+
+    def forward_signals(self) -> None:
+        """Pass on what the launcher sends, to the command and what it runs in front."""
+
+        def forward(number: int, _frame: object) -> None:
+            if self.pid:
+                try:
+                    os.killpg(self.pid, number)
+                except ProcessLookupError:
+                    return
+
+        for number in _FORWARDED:
+            signal(number, forward)
+
+    def start(self) -> None:
+        """Try each place where the program may be; the first that can be run, runs."""
+        error = ENOENT
+        for program in _candidates(self.run):
+            try:
+                self.pid = self.start_special(program) if self.is_special() else self.start_plain(program)
+            except OSError as failure:
+                if failure.errno not in {ENOENT, ENOTDIR, EACCES}:
+                    raise StepError(_EXEC) from failure
+                error = failure.errno if failure.errno == EACCES else error
+            else:
+                return
+        raise StepError(_EXEC) from OSError(error, os.strerror(error), self.run.argv[0])
+
+    def is_special(self) -> bool:
+        """Tell whether something must be done between fork and exec, which costs a real fork."""
+        return bool(self.run.limits) or bool(self.run.flags & TERMINAL)
+
+    def start_plain(self, program: bytes) -> int:
+        """Start by vfork."""
+        return os.posix_spawn(
+            program,
+            self.run.argv,
+            self.run.environment,
+            file_actions=[(os.POSIX_SPAWN_DUP2, stream, index) for index, stream in enumerate(self.streams)],
+            setsid=True,
+            setsigmask=(),
+            setsigdef=_IGNORED_BY_PYTHON,
+        )
+
+    def start_special(self, program: bytes) -> int:
+        """Start by fork, with a terminal or limits of its own."""
+        reader, writer = os.pipe()
+        pid = os.fork()
+        if pid == 0:
+            try:
+                self.become(program)
+            except OSError as error:
+                os.write(writer, (error.errno or 0).to_bytes(_WORD, "little"))
+            finally:
+                os._exit(127)
+        os.close(writer)
+        failure = os.read(reader, _WORD)
+        os.close(reader)
+        if failure:
+            os.waitpid(pid, 0)
+            number = int.from_bytes(failure, "little")
+            raise OSError(number, os.strerror(number), program)
+        return pid
+
+    def become(self, program: bytes) -> None:
+        """Turn this process into the command."""
+        os.setsid()
+        for number in (*_IGNORED_BY_PYTHON, *_FORWARDED):
+            signal(number, SIG_DFL)
+        for index, stream in enumerate(self.streams):
+            os.dup2(stream, index)
+        if self.run.flags & TERMINAL:
+            kernel.claim_terminal(0)
+        for kind, value in self.run.limits:
+            _, hardest = resource.getrlimit(kind)
+            allowed = value if hardest == resource.RLIM_INFINITY else min(value, hardest)
+            resource.setrlimit(kind, (allowed, allowed))
+        os.execve(program, self.run.argv, self.run.environment)  # noqa: S606 - to run it is the purpose
+
+    def reap(self) -> Ended:
+        """Wait for the command, burying orphans meanwhile; the last report is true for all of them."""
+        user = system = memory = status = 0
+        ended = False
+        while True:
+            try:
+                pid, result, usage = os.wait4(-1, os.WNOHANG if ended else 0)
+            except ChildProcessError:
+                return Ended(status, user, system, memory, alone=True)
+            if pid == 0:
+                return Ended(status, user, system, memory, alone=False)
+            user += int(usage.ru_utime * _MICROSECONDS)
+            system += int(usage.ru_stime * _MICROSECONDS)
+            memory = max(memory, usage.ru_maxrss)
+            if pid == self.pid:
+                status, ended = result, True
+
+
+def _candidates(run: Run) -> Iterator[bytes]:
+    """Yield the files that a program's name may mean, by the command's own PATH."""
+    name = run.argv[0]
+    if b"/" in name:
+        yield name
+        return
+    for directory in run.environment.get(b"PATH", _DEFAULT_PATH).split(b":"):
+        path = b"%b/%b" % (directory or b".", name)
+        if os.access(path, os.F_OK):
+            yield path

@@ -1,0 +1,174 @@
+"""The keeper: the host's half of a session's helpers, parent of the launcher.
+
+Started by the owner as ``python -I -S`` with one channel as descriptor 3. It waits for the plan, has
+the jail built by a process of its own, maps ids where only root outside can do so, and then stays
+for one purpose: when the owner or the launcher is gone, by whatever signal, everything ends.
+
+Rules: it runs nothing that the policy did not name and reads nothing that the jail could have written.
+Source of truth: user_namespaces(7), pid_namespaces(7), PR_SET_CHILD_SUBREAPER(2const).
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+
+from stockade.platforms.linux import identity, kernel, launcher, message, tree
+from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.first_process import Setting
+
+CHANNEL = 3
+_NAMESPACES = (
+    kernel.CLONE_NEWUSER
+    | kernel.CLONE_NEWNS
+    | kernel.CLONE_NEWNET
+    | kernel.CLONE_NEWIPC
+    | kernel.CLONE_NEWUTS
+    | kernel.CLONE_NEWCGROUP
+    | kernel.CLONE_NEWPID
+)
+_SIGKILL = 9
+_MAP_ME = b"m"
+_LAUNCHED = b"l"
+_GO = b"g"
+_MOST_FILES = 65536
+
+
+def main(owner_pid: int) -> None:
+    """Serve one session; returns when it is over."""
+    kernel.close_from(CHANNEL + 1)
+    owner = os.pidfd_open(owner_pid)
+    if os.getppid() != owner_pid:
+        return
+    channel = Channel.adopt(CHANNEL)
+    packet = channel.receive()
+    if packet is None or packet.kind != message.BUILD:
+        return
+    try:
+        session = _Session(channel, message.Build.read(packet))
+        pid = session.launch()
+    except (OSError, ValueError) as error:
+        channel.send(message.Failed.of(b"jail", error).packet(0))
+        return
+    channel.close()
+    if pid:
+        _watch(owner, pid)
+
+
+def _watch(owner: int, pid: int) -> None:
+    """Wait until either is gone; then end the other half."""
+    process = os.pidfd_open(pid)
+    poller = select.poll()
+    poller.register(owner, select.POLLIN)
+    poller.register(process, select.POLLIN)
+    poller.poll()
+    os.kill(pid, _SIGKILL)
+    os.waitpid(pid, 0)
+
+
+class _Session:
+    """The steps from a plan to a running launcher."""
+
+    def __init__(self, owner: Channel, build: message.Build) -> None:
+        self.owner = owner
+        self.build = build
+        self.identity = identity.own_identity()
+        self.places = tree.arrange(build.mounts)
+        self.files = _raise_file_limit()
+
+    def launch(self) -> int:
+        """Build the jail in another process; return the launcher's pid, or 0 if that failed."""
+        devices = tree.new_devices(self.places, self.identity.outsider) if self.identity.privileged else -1
+        kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
+        mine, theirs = Channel.pair()
+        builder = os.fork()
+        if builder == 0:
+            try:
+                mine.close()
+                self.become_builder(theirs, devices)
+            finally:
+                os._exit(0)
+        theirs.close()
+        if devices >= 0:
+            os.close(devices)
+        return self.attend(mine, builder)
+
+    def attend(self, channel: Channel, builder: int) -> int:
+        """Do for the builder what only a process outside can do."""
+        pid = 0
+        while pid == 0 and (packet := channel.receive()) is not None:
+            if packet.kind == _MAP_ME:
+                maps = self.identity
+                identity.write_maps(b"%d" % builder, maps.users, maps.groups, keep_groups=True)
+                channel.send(Packet(_GO, 0))
+            else:
+                pid = packet.number
+        os.waitpid(builder, 0)
+        if pid:
+            # Only now is the launcher a child of this process, and can ask to die with it.
+            channel.send(Packet(_GO, 0))
+            channel.receive()
+            channel.send(Packet(_GO, 0))
+        channel.close()
+        return pid
+
+    def become_builder(self, keeper: Channel, devices: int) -> None:
+        """Enter new namespaces, build the jail, leave a launcher in it."""
+        step = b"namespaces"
+        try:
+            terminals = self.enter_privileged(keeper) if self.identity.privileged else self.enter()
+            step = b"namespace limits"
+            identity.forbid_user_namespaces()
+            step = b"loopback"
+            kernel.raise_loopback()
+            step = b"mount"
+            if devices < 0:
+                devices = tree.new_devices(self.places, None)
+            tree.build(self.places, devices, terminals)
+            step = b"launcher"
+            pid = os.fork()
+        except OSError as error:
+            self.owner.send(message.Failed.of(step, error).packet(0))
+            return
+        if pid:
+            keeper.send(Packet(_LAUNCHED, pid))
+            return
+        launcher.main(self.owner, keeper, self.setting())
+
+    def enter_privileged(self, keeper: Channel) -> int:
+        """As root: one user namespace with all ids, mapped from outside."""
+        kernel.unshare(_NAMESPACES)
+        keeper.send(Packet(_MAP_ME, 0))
+        keeper.receive()
+        return tree.new_terminals()
+
+    def enter(self) -> int:
+        """As anyone else: a terminal filesystem needs an id 0, the commands need their own id; so two."""
+        uid, gid = os.geteuid(), os.getegid()
+        kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+        identity.write_maps(b"self", b"0 %d 1" % uid, b"0 %d 1" % gid)
+        terminals = tree.new_terminals()
+        kernel.unshare(_NAMESPACES)
+        identity.write_maps(b"self", b"%d 0 1" % uid, b"%d 0 1" % gid, keep_groups=True)
+        return terminals
+
+    def setting(self) -> Setting:
+        """Return what every command gets alike."""
+        return Setting(
+            capabilities=self.identity.capabilities,
+            filters=self.build.filters,
+            listen=self.build.listen,
+            fresh_processes=self.build.fresh_processes,
+            # Root owns /proc/sys and needs no capability to write it.
+            writable_processes=os.geteuid() != 0,
+            files=self.files,
+        )
+
+
+def _raise_file_limit() -> tuple[int, int]:
+    """Allow these helpers as many open files as the hard limit; return what the commands shall have."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
+    return soft, hard

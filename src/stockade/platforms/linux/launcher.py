@@ -1,0 +1,215 @@
+"""The launcher: process 1 of the session's pid namespace, inside the jail, with its capabilities.
+
+It keeps one first process ready (see ``first_process``), hands each request to it, and answers when
+the command and all that it started are gone. Copies of the jail's mounts are used again by later
+commands, for copying them is what grows with the number of protected places.
+
+Rules: single-threaded and small, for it forks once per command; everything is imported and opened
+before the jail is entered; not dumpable and in no command's pid namespace, so nothing inside can see
+it; when it ends, for whatever reason, the kernel ends the whole session with it.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+
+from stockade.platforms.linux import first_process, kernel, message
+from stockade.platforms.linux.channel import Channel, Packet
+
+_SIGKILL = 9
+_IDLE_COPIES = 8
+_MICROSECONDS = 1_000_000
+
+
+class _Job:
+    """A first process, waiting or at work."""
+
+    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable")
+
+    def __init__(self, pid: int, channel: Channel, namespace: int | None) -> None:
+        self.pid = pid
+        self.channel = channel
+        self.namespace = namespace
+        self.number: int | None = None
+        self.report: Packet | None = None
+        self.reusable = True
+
+
+class Launcher:
+    """The loop that serves one session."""
+
+    def __init__(self, owner: Channel, setting: first_process.Setting) -> None:
+        """Take the channel to the owner of the session."""
+        self.owner = owner
+        self.setting = setting
+        self.poller = select.poll()
+        self.poller.register(owner.fileno(), select.POLLIN)
+        self.origin = os.pidfd_open(os.getpid())
+        self.spare: _Job | None = None
+        self.copies: list[int] = []
+        self.jobs: dict[int, _Job] = {}
+        self.numbers: dict[int, _Job] = {}
+        self.leaving: dict[int, _Job] = {}
+
+    def prove(self) -> Packet:
+        """Make the first first-process and answer whether it could build its walls."""
+        self.spare = self.fork()
+        packet = self.spare.channel.receive()
+        if packet is None:
+            return message.Failed(0, b"first process").packet(0)
+        if packet.kind == message.COPIED:
+            (self.spare.namespace,) = packet.descriptors
+            return Packet(message.READY, 0)
+        return packet
+
+    def serve(self) -> None:
+        """Serve until the owner is gone."""
+        while True:
+            for descriptor, _ in self.poller.poll():
+                if descriptor in self.jobs:
+                    self.hear(self.jobs[descriptor])
+                elif descriptor in self.leaving:
+                    self.bury(descriptor)
+                elif not self.obey():
+                    return
+            if self.spare is None:
+                self.replace_spare()
+
+    def replace_spare(self) -> None:
+        """Have a first process ready again; if it cannot be had now, the next request will try."""
+        try:
+            self.spare = self.fork()
+        except OSError:
+            self.spare = None
+
+    def fork(self) -> _Job:
+        """Make a first process in a pid namespace of its own."""
+        mine, theirs = Channel.pair()
+        namespace = self.copies.pop() if self.copies else None
+        try:
+            kernel.unshare(kernel.CLONE_NEWPID)
+            pid = self.fork_and_return(theirs, namespace)
+        except OSError:
+            mine.close()
+            if namespace is not None:
+                self.copies.append(namespace)
+            raise
+        finally:
+            theirs.close()
+        job = _Job(pid, mine, namespace)
+        self.jobs[mine.fileno()] = job
+        self.poller.register(mine.fileno(), select.POLLIN)
+        return job
+
+    def fork_and_return(self, theirs: Channel, namespace: int | None) -> int:
+        """Fork into the new pid namespace; later forks shall start from the old one again."""
+        try:
+            pid = os.fork()
+            if pid == 0:
+                try:
+                    first_process.main(theirs, namespace, self.setting)
+                finally:
+                    os._exit(0)
+            return pid
+        finally:
+            kernel.setns(self.origin, kernel.CLONE_NEWPID)
+
+    def obey(self) -> bool:
+        """Do what the owner asks; ``False`` once it is gone."""
+        packet = self.owner.receive()
+        if packet is None:
+            return False
+        if packet.kind in {message.RUN, message.RUN_WITH_MOUNTS}:
+            self.run(packet)
+        elif (job := self.numbers.get(packet.number)) is not None:
+            os.kill(job.pid, _SIGKILL if packet.kind == message.END else message.read_signal(packet))
+        packet.close()
+        return True
+
+    def run(self, packet: Packet) -> None:
+        """Hand a request to the spare first process, or to a new one."""
+        try:
+            job = self.spare or self.fork()
+            self.spare = None
+            job.number = packet.number
+            job.reusable = packet.kind == message.RUN
+            self.numbers[packet.number] = job
+            job.channel.send(packet)
+        except BrokenPipeError:
+            return  # it died meanwhile: its end is answered when it is buried
+        except OSError as error:
+            self.owner.send(message.Failed.of(b"fork", error).packet(packet.number))
+
+    def hear(self, job: _Job) -> None:
+        """Take what a first process says; a command that left nothing behind is answered at once."""
+        packet = job.channel.receive()
+        if packet is None:
+            self.lose(job)
+        elif packet.kind == message.COPIED:
+            (job.namespace,) = packet.descriptors
+        elif job.number is None:
+            job.report = packet
+        elif packet.kind == message.STARTED:
+            self.owner.send(packet)
+            packet.close()
+        elif packet.kind == message.ENDED and not message.Ended.read(packet).alone:
+            job.report = packet
+        else:
+            self.answer(job, packet)
+
+    def answer(self, job: _Job, packet: Packet) -> None:
+        """Tell the owner how it ended, once."""
+        if job.number is not None:
+            self.numbers.pop(job.number, None)
+            self.owner.send(Packet(packet.kind, job.number, packet.body))
+            job.number = None
+
+    def lose(self, job: _Job) -> None:
+        """Its end of the channel is closed: bury it as soon as it and all its processes are dead."""
+        descriptor = job.channel.fileno()
+        self.poller.unregister(descriptor)
+        del self.jobs[descriptor]
+        job.channel.close()
+        if self.spare is job:
+            self.spare = None
+        watched = os.pidfd_open(job.pid)
+        self.leaving[watched] = job
+        self.poller.register(watched, select.POLLIN)
+
+    def bury(self, watched: int) -> None:
+        """Reap a first process: now nothing of its command is alive."""
+        job = self.leaving.pop(watched)
+        self.poller.unregister(watched)
+        os.close(watched)
+        _, status, usage = os.wait4(job.pid, 0)
+        times = (int(usage.ru_utime * _MICROSECONDS), int(usage.ru_stime * _MICROSECONDS))
+        self.answer(job, job.report or message.Ended(status, *times, usage.ru_maxrss).packet(0))
+        if job.namespace is None:
+            return
+        if job.reusable and len(self.copies) < _IDLE_COPIES:
+            self.copies.append(job.namespace)
+        else:
+            os.close(job.namespace)
+
+
+def main(owner: Channel, keeper: Channel, setting: first_process.Setting) -> None:
+    """Serve a session from inside its finished jail; the caller ends the process afterwards."""
+    kernel.limit_bounding_set(setting.capabilities)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    if keeper.receive() is None:
+        return
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
+    keeper.send(Packet(message.READY, 0))
+    if keeper.receive() is None:
+        return
+    keeper.close()
+    gc.disable()
+    gc.freeze()
+    launcher = Launcher(owner, setting)
+    answer = launcher.prove()
+    owner.send(answer)
+    if answer.kind == message.READY:
+        launcher.serve()

@@ -1,0 +1,184 @@
+"""What a session and its launcher say to each other, as bytes.
+
+Requests: build (once, first), run, end, signal. Answers: ready, started, ended, failed. Copied is said
+only within the jail: a first process hands its copy of the mounts to the launcher.
+Rules: pure; every text is bytes, as the kernel has it; the same functions write and read.
+``tests/platforms/linux/test_message.py`` holds each message in both directions.
+"""
+
+from __future__ import annotations
+
+from stockade.platforms.linux.channel import Packet, pack, unpack
+
+BUILD = b"b"
+RUN = b"r"
+RUN_WITH_MOUNTS = b"m"
+END = b"e"
+SIGNAL = b"s"
+READY = b"R"
+COPIED = b"C"
+STARTED = b"S"
+ENDED = b"E"
+FAILED = b"F"
+
+ANNOUNCE = 1
+TERMINAL = 2
+_WORD = 8
+
+
+def _integer(value: int) -> bytes:
+    return value.to_bytes(_WORD, "little", signed=True)
+
+
+def _number(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+class Build:
+    """What the jail looks like, and what commands in it may ask of the kernel."""
+
+    __slots__ = ("filters", "fresh_processes", "listen", "mounts")
+
+    def __init__(
+        self,
+        mounts: list[tuple[bytes, bytes, bytes]],
+        filters: list[bytes],
+        *,
+        fresh_processes: bool = True,
+        listen: bool = False,
+    ) -> None:
+        """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor."""
+        self.mounts = mounts
+        self.filters = filters
+        self.fresh_processes = fresh_processes
+        self.listen = listen
+
+    def packet(self) -> Packet:
+        """Write it."""
+        flags = bytes((self.fresh_processes, self.listen))
+        return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), pack(self.filters)]))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Build:
+        """Read it."""
+        flags, mounts, filters = packet.fields()
+        return cls(_read_mounts(mounts), unpack(filters), fresh_processes=bool(flags[0]), listen=bool(flags[1]))
+
+
+class Run:
+    """One command."""
+
+    __slots__ = ("argv", "directory", "environment", "flags", "limits", "mounts")
+
+    def __init__(
+        self,
+        argv: list[bytes],
+        environment: dict[bytes, bytes],
+        directory: bytes,
+        flags: int = 0,
+        limits: list[tuple[int, int]] | None = None,
+        mounts: list[tuple[bytes, bytes, bytes]] | None = None,
+    ) -> None:
+        """Take limits as resource and value, both of setrlimit(2); mounts are this command's own."""
+        self.argv = argv
+        self.environment = environment
+        self.directory = directory
+        self.flags = flags
+        self.limits = limits or []
+        self.mounts = mounts or []
+
+    def packet(self, number: int, descriptors: tuple[int, ...]) -> Packet:
+        """Write it, with the three standard streams."""
+        environment = pack([part for pair in self.environment.items() for part in pair])
+        limits = pack([_integer(part) for limit in self.limits for part in limit])
+        fields = [_integer(self.flags), self.directory, pack(self.argv), environment, limits, _mounts(self.mounts)]
+        return Packet(RUN_WITH_MOUNTS if self.mounts else RUN, number, pack(fields), descriptors)
+
+    @classmethod
+    def read(cls, packet: Packet) -> Run:
+        """Read it."""
+        flags, directory, argv, environment, limits, mounts = packet.fields()
+        parts = unpack(environment)
+        numbers = [_number(part) for part in unpack(limits)]
+        return cls(
+            unpack(argv),
+            dict(zip(parts[::2], parts[1::2], strict=True)),
+            directory,
+            _number(flags),
+            list(zip(numbers[::2], numbers[1::2], strict=True)),
+            _read_mounts(mounts),
+        )
+
+
+class Ended:
+    """How a command ended: status of wait(2), processor time in microseconds, memory in KiB."""
+
+    __slots__ = ("alone", "peak_memory", "status", "system_time", "user_time")
+
+    def __init__(self, status: int, user_time: int, system_time: int, peak_memory: int, *, alone: bool = True) -> None:
+        """Take ``alone`` as: nothing that the command started was left when it ended."""
+        self.status = status
+        self.user_time = user_time
+        self.system_time = system_time
+        self.peak_memory = peak_memory
+        self.alone = alone
+
+    def packet(self, number: int) -> Packet:
+        """Write it."""
+        values = (self.status, self.user_time, self.system_time, self.peak_memory, int(self.alone))
+        return Packet(ENDED, number, b"".join(map(_integer, values)))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Ended:
+        """Read it."""
+        values = [_number(packet.body[at : at + _WORD]) for at in range(0, 5 * _WORD, _WORD)]
+        return cls(*values[:4], alone=bool(values[4]))
+
+
+class Failed:
+    """What could not be done: the kernel's error number, the step, and the path if there is one."""
+
+    __slots__ = ("error", "path", "step")
+
+    def __init__(self, error: int, step: bytes, path: bytes = b"") -> None:
+        """Take the step in words."""
+        self.error = error
+        self.step = step
+        self.path = path
+
+    @classmethod
+    def of(cls, step: bytes, error: BaseException) -> Failed:
+        """Describe an exception."""
+        if not isinstance(error, OSError):
+            return cls(0, step, repr(error).encode(errors="replace"))
+        path = error.filename if isinstance(error.filename, bytes) else b""
+        return cls(error.errno or 0, step, path)
+
+    def packet(self, number: int) -> Packet:
+        """Write it."""
+        return Packet(FAILED, number, pack([_integer(self.error), self.step, self.path]))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Failed:
+        """Read it."""
+        error, step, path = packet.fields()
+        return cls(_number(error), step, path)
+
+
+def signal_packet(number: int, signal: int) -> Packet:
+    """Ask that a signal be passed on to a command."""
+    return Packet(SIGNAL, number, _integer(signal))
+
+
+def read_signal(packet: Packet) -> int:
+    """Read which signal is to be passed on."""
+    return _number(packet.body)
+
+
+def _mounts(mounts: list[tuple[bytes, bytes, bytes]]) -> bytes:
+    return pack([part for mount in mounts for part in mount])
+
+
+def _read_mounts(data: bytes) -> list[tuple[bytes, bytes, bytes]]:
+    parts = unpack(data)
+    return list(zip(parts[::3], parts[1::3], parts[2::3], strict=True))

