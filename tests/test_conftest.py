@@ -43,7 +43,7 @@ def test_a_skipped_wall_fails_in_ci(tmp_path: Path, ci: str, workers: str, faile
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(text)
     words = "-m pytest -q --tb=no -rfE --continue-on-collection-errors --import-mode=importlib -p no:cacheprovider -n"
-    ran = subprocess.run(  # noqa: S603 (our own Python on our own files)
+    ran = subprocess.run(
         [sys.executable, *words.split(), workers, f"--rootdir={tmp_path}"],
         cwd=tmp_path,
         env=os.environ | {"CI": ci},

@@ -115,7 +115,7 @@ def test_only_compile_reads_settings() -> None:
 def _files() -> Iterator[Path]:
     """Yield the files of the repository: those of git, or of the directory where this is no clone."""
     words = ["git", "-c", f"safe.directory={ROOT}", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
-    listed = subprocess.run(words, cwd=ROOT, capture_output=True, check=False)  # noqa: S603 (fixed words)
+    listed = subprocess.run(words, cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("this tree is no clone of a git repository")
     for name in listed.stdout.decode().split("\0"):
@@ -161,7 +161,7 @@ def test_shell_scripts_can_be_run() -> None:
     for path in scripts:
         sourced = path.suffix == ".bash"
         assert os.access(path, os.X_OK) != sourced, f"{path}: executable, unless it is only sourced"
-        parsed = subprocess.run(["bash", "-n", path], capture_output=True, text=True, check=False)  # noqa: S603, S607 (our own scripts; bash is wherever it is)
+        parsed = subprocess.run(["bash", "-n", path], capture_output=True, text=True, check=False)
         assert (parsed.returncode, parsed.stderr) == (0, "")
 
 

@@ -63,7 +63,7 @@ HEAVY = {
 
 
 def _loaded(directory: Path, *words: str) -> set[str]:
-    ran = subprocess.run(  # noqa: S603 (our own Python on our own program)
+    ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
         cwd=directory,
         env={"HOME": str(directory), "PATH": ""},
