@@ -124,13 +124,13 @@ def _files() -> Iterator[Path]:
 
 
 # Put together from pieces, so that this file does not hold what it looks for.
-PLACEHOLDERS = "a|ada|alice|ann|bob|dev|eve|me|u|user|you"
+PLACEHOLDERS = "a|ada|alice|ann|bob|dev|eve|me|u|user|x|you"
 FOREIGN = re.compile(
     "|".join(
         (
-            "/ro" + r"ot/[\w.]",
-            "/ho" + rf"me/(?!(?:{PLACEHOLDERS})\b)\w",
-            "/Us" + rf"ers/(?!(?:{PLACEHOLDERS})\b)\w",
+            r"(?<![\w}])/ro" + r"ot/[\w.]",
+            r"(?<![\w}])/ho" + rf"me/(?!(?:{PLACEHOLDERS})\b)\w",
+            r"(?<![\w}])/Us" + rf"ers/(?!(?:{PLACEHOLDERS})\b)\w",
             "py" + r"pi\.org",
             "python" + r"hosted\.org",
             "npm" + r"js\.(?:org|com)",
