@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import given
@@ -11,13 +11,15 @@ from stockade.policy.compile import compile_policy
 from stockade.policy.decision import Verdict, decide
 from stockade.policy.exclusion import decide_exclusion
 from stockade.policy.files import Access, judge
-from stockade.policy.model import SandboxPolicy
 from stockade.policy.places import Disk
 from stockade.settings.catalog import CATALOG, Kind
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
 from stockade.settings.merge import merge
 from stockade.settings.tighten import tighten
+
+if TYPE_CHECKING:
+    from stockade.policy.model import SandboxPolicy
 
 CWD, HOME = "/nowhere/project", "/nowhere/home"
 
@@ -171,7 +173,7 @@ RULE_TEXTS = (
 
 def _values(name: str) -> st.SearchStrategy[Any]:
     key = CATALOG[name]
-    texts = PATHS
+    texts: tuple[str, ...] = PATHS
     if "omains" in name:
         texts = DOMAINS
     elif name == "sandbox.excludedCommands":
