@@ -119,6 +119,7 @@ REFUSED = {
     "case": "case a in a) b;; esac",
     "repeat of zsh": "repeat 2 a",
     "time": "time a",
+    "dash of zsh": "- a",
     "coproc": "coproc a",
     "quoted reserved word": "'if' a",
     "function with parentheses": "a() { b; }",

@@ -35,12 +35,12 @@ _PLAIN = _NAME | frozenset("-./,:@%+")
 _OPEN = frozenset("*?[]~^#")
 _OPERATORS = ("&&", "||", ";", "|", "&", "\n")
 _WANTS_MORE = frozenset(("&&", "||", "|"))
-# Reserved in at least one shell, or followed by words that zsh reads as assignments.
+# Reserved in at least one shell, or followed by what zsh reads in a way of its own (`- a` runs a).
 _RESERVED = frozenset(
     word
     for line in (
         "if then else elif fi do done case esac while until for in select function time coproc ! { } [[ ]]",
-        "foreach end repeat nocorrect declare export float integer local readonly typeset",
+        "foreach end repeat nocorrect declare export float integer local readonly typeset -",
     )
     for word in line.split()
 )
