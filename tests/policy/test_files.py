@@ -62,6 +62,7 @@ LINKS = {
     "w/secret/link": "../src",
     "w/src/up": "..",
     "w/linked/.git": "../store",
+    "outside/link": "../other",
     "elsewhere": "other",
     "to-bare": "bare",
 }
@@ -272,6 +273,13 @@ FROZEN = Setup(write_deny=("src/deep",))
         ),
         pytest.param(REOPENED, READ, "secret/pub/x", Reason.REALLOWED, id="re-allow"),
         pytest.param(REOPENED, WRITE, "secret/pub/x", Reason.IN_WRITABLE_ROOT, id="re-allow-is-writable"),
+        pytest.param(
+            Setup(read_deny=("../outside",), read_allow=("../outside/link",)),
+            READ,
+            "../outside/link/file",
+            Reason.OPEN,
+            id="re-allow-of-a-link-in-a-denied-directory",
+        ),
         pytest.param(REOPENED, READ, "secret/key", Reason.DENIED_READ, id="beside-the-re-allow"),
         pytest.param(REOPENED, READ, "secret/pub/private/x", Reason.DENIED_READ, id="deny-inside-the-re-allow"),
         pytest.param(
@@ -439,6 +447,22 @@ class Tree:
         if path not in self._directories:
             return ()
         return tuple(sorted({each[len(start) :].split("/")[0] for each in every if each.startswith(start)} - {""}))
+
+
+def test_a_deny_on_a_link_outlives_the_link() -> None:
+    rules = FileRules(
+        cwd="/w",
+        home="/home",
+        write_allow=(Sourced(PathPattern.literal("/w"), USER),),
+        write_deny=(Sourced(PathPattern.literal("/w/link"), USER),),
+        read_deny=(),
+        read_allow=(),
+        search_depth=3,
+        allow_git_config=False,
+    )
+    ground = survey(rules, Tree({"/w/link": "a", "/w/a": None}))
+    after = Tree({"/w/link": None, "/w/a": None})
+    assert [ground.judge(WRITE, path, after).reason for path in ("link", "a")] == [Reason.DENIED_WRITE] * 2
 
 
 # Few names, so that rules, links and questions meet.

@@ -149,6 +149,7 @@ def test_a_directory_to_start_from_must_be_absolute(cwd: str, home: str, base: s
         pytest.param(r"/\**", "/*x", 1, id="escaped-star-then-star"),
         pytest.param(r"/\**", "/x", None, id="escaped-star-is-a-star"),
         pytest.param("/*a*b*c", "/xaxbxbxc", 1, id="stars-that-must-go-back"),
+        pytest.param("/*aab", "/aaab", 1, id="a-star-that-must-give-back-what-it-passed"),
         pytest.param("/a/*/**", "/a/b/c", 2, id="trailing-deep-after-a-star"),
     ],
 )
