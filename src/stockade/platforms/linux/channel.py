@@ -11,7 +11,17 @@ descriptors never survive an exec. Source of truth: unix(7), cmsg(3).
 from __future__ import annotations
 
 import os
-from _socket import AF_UNIX, CMSG_SPACE, MSG_CMSG_CLOEXEC, SCM_RIGHTS, SOCK_SEQPACKET, SOL_SOCKET, socket, socketpair
+from _socket import (
+    AF_UNIX,
+    CMSG_SPACE,
+    MSG_CMSG_CLOEXEC,
+    MSG_DONTWAIT,
+    SCM_RIGHTS,
+    SOCK_SEQPACKET,
+    SOL_SOCKET,
+    socket,
+    socketpair,
+)
 
 INLINE_BYTES = 32 * 1024
 MAXIMUM_DESCRIPTORS = 8
@@ -127,12 +137,13 @@ class Channel:
         rights = b"".join(descriptor.to_bytes(_DESCRIPTOR_BYTES, "little") for descriptor in descriptors)
         self._socket.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, rights)] if rights else [])
 
-    def receive(self) -> Packet | None:
-        """Wait for the next packet; ``None`` once the other end is gone."""
+    def receive(self, *, wait: bool = True) -> Packet | None:
+        """Wait for the next packet; ``None`` once the other end is gone, or if there is none to wait for."""
         space = CMSG_SPACE(MAXIMUM_DESCRIPTORS * _DESCRIPTOR_BYTES)
+        flags = MSG_CMSG_CLOEXEC if wait else MSG_CMSG_CLOEXEC | MSG_DONTWAIT
         try:
-            data, ancillary, _, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, MSG_CMSG_CLOEXEC)
-        except ConnectionResetError:
+            data, ancillary, _, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
+        except (ConnectionResetError, BlockingIOError):
             return None
         descriptors = _descriptors(ancillary)
         if not data:

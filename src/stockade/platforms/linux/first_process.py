@@ -15,14 +15,9 @@ import os
 import resource
 from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
     SIG_DFL,
-    SIGHUP,
     SIGINT,
     SIGPIPE,
-    SIGQUIT,
     SIGTERM,
-    SIGUSR1,
-    SIGUSR2,
-    SIGWINCH,
     SIGXFSZ,
     signal,
 )
@@ -30,14 +25,14 @@ from errno import EACCES, ENOENT, ENOTDIR
 
 from stockade.platforms.linux import kernel, tree
 from stockade.platforms.linux.channel import Channel, Packet
-from stockade.platforms.linux.message import ANNOUNCE, COPIED, STARTED, TERMINAL, Ended, Failed, Run
+from stockade.platforms.linux.message import ANNOUNCE, COPIED, STARTED, TERMINAL, Ended, Failed, Run, read_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 CHANNEL = 3
-_FORWARDED = (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGWINCH)
+WAKE = SIGTERM
 _IGNORED_BY_PYTHON = (SIGPIPE, SIGXFSZ)
 _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
@@ -105,7 +100,7 @@ def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
         if packet is None:
             return
         number = packet.number
-        mine.send(_Command(Run.read(packet), packet.descriptors, setting).serve(mine, number).packet(number))
+        mine.send(_Command(Run.read(packet), packet.descriptors, setting, mine).serve(number).packet(number))
     except StepError as failure:
         Channel.adopt(CHANNEL).send(Failed.of(failure.step, failure.__cause__ or failure).packet(number))
 
@@ -141,14 +136,15 @@ def _enter_mounts(namespace: int | None) -> None:
 class _Command:
     """One request on its way."""
 
-    def __init__(self, run: Run, streams: tuple[int, ...], setting: Setting) -> None:
+    def __init__(self, run: Run, streams: tuple[int, ...], setting: Setting, channel: Channel) -> None:
         self.run = run
         self.streams = streams
         self.setting = setting
+        self.channel = channel
         self.pid = 0
         self.listener = -1
 
-    def serve(self, channel: Channel, number: int) -> Ended:
+    def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
         with _Step(b"mount"):
             for operation, target, source in self.run.mounts:
@@ -160,13 +156,15 @@ class _Command:
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
         with _Step(b"filter"):
             self.install_filters()
-        self.forward_signals()
+        signal(SIGINT, SIG_DFL)
+        signal(WAKE, self.forward_signals)
         kernel.close_on_exec_from(CHANNEL)
         self.start()
         for stream in self.streams:
             os.close(stream)
+        self.forward_signals()
         if self.run.flags & ANNOUNCE or self.listener >= 0:
-            channel.send(Packet(STARTED, number, b"", (self.listener,) if self.listener >= 0 else ()))
+            self.channel.send(Packet(STARTED, number, b"", (self.listener,) if self.listener >= 0 else ()))
         return self.reap()
 
     def install_filters(self) -> None:
@@ -177,18 +175,13 @@ class _Command:
             result = kernel.install_filter(program, listen=self.setting.listen)
             self.listener = result if self.setting.listen else -1
 
-    def forward_signals(self) -> None:
-        """Pass on what the launcher sends, to the command and what it runs in front."""
-
-        def forward(number: int, _frame: object) -> None:
-            if self.pid:
-                try:
-                    os.killpg(self.pid, number)
-                except ProcessLookupError:
-                    return
-
-        for number in _FORWARDED:
-            signal(number, forward)
+    def forward_signals(self, *_: object) -> None:
+        """Pass on what the launcher has sent to the command's group; a wake-up from inside finds nothing."""
+        while self.pid and (packet := self.channel.receive(wait=False)) is not None:
+            try:
+                os.killpg(self.pid, read_signal(packet))
+            except ProcessLookupError:
+                return
 
     def start(self) -> None:
         """Try each place where the program may be; the first that can be run, runs."""
@@ -243,7 +236,7 @@ class _Command:
     def become(self, program: bytes) -> None:
         """Turn this process into the command."""
         os.setsid()
-        for number in (*_IGNORED_BY_PYTHON, *_FORWARDED):
+        for number in (*_IGNORED_BY_PYTHON, WAKE):
             signal(number, SIG_DFL)
         for index, stream in enumerate(self.streams):
             os.dup2(stream, index)

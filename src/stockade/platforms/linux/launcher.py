@@ -14,11 +14,13 @@ from __future__ import annotations
 import gc
 import os
 import select
+from errno import EMFILE
 
 from stockade.platforms.linux import first_process, kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
 
 _SIGKILL = 9
+_STREAMS = 3
 _IDLE_COPIES = 8
 _MICROSECONDS = 1_000_000
 
@@ -124,12 +126,27 @@ class Launcher:
         if packet.kind in {message.RUN, message.RUN_WITH_MOUNTS}:
             self.run(packet)
         elif (job := self.numbers.get(packet.number)) is not None:
-            os.kill(job.pid, _SIGKILL if packet.kind == message.END else message.read_signal(packet))
+            self.disturb(job, packet)
         packet.close()
         return True
 
+    def disturb(self, job: _Job, packet: Packet) -> None:
+        """End a command, or have its first process read which signal to pass on."""
+        if packet.kind == message.END:
+            os.kill(job.pid, _SIGKILL)
+            return
+        try:
+            job.channel.send(packet)
+        except BrokenPipeError:
+            return
+        os.kill(job.pid, first_process.WAKE)
+
     def run(self, packet: Packet) -> None:
         """Hand a request to the spare first process, or to a new one."""
+        if len(packet.descriptors) != _STREAMS:
+            # The kernel drops descriptors for which this process has no room.
+            self.owner.send(message.Failed(EMFILE, b"streams").packet(packet.number))
+            return
         try:
             job = self.spare or self.fork()
             self.spare = None

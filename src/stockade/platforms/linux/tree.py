@@ -112,7 +112,7 @@ def _furnish_walls(root: int, places: list[Place], owner: tuple[int, int] | None
     os.mkdir(_WALLS, _PASS_ONLY, dir_fd=root)
     os.mkdir(_WALL_DIRECTORY, _NO_ACCESS, dir_fd=root)
     os.close(os.open(_WALL_FILE, _NAMES, _NO_ACCESS, dir_fd=root))
-    made = [_WALL_DIRECTORY, _WALL_FILE]
+    made = [_WALLS, _WALL_DIRECTORY, _WALL_FILE]
     for place in places:
         if place.outer >= 0 and places[place.outer].operation == HIDDEN:
             _furnish_way(root, place, places[place.outer].target, wall_with_ways(place.outer), made)
@@ -150,14 +150,23 @@ def wall_with_ways(index: int) -> bytes:
 
 def build(places: list[Place], devices: int, terminals: int) -> None:
     """Turn the mounts of this namespace into the jail's; the last step that sees the host as it is."""
-    copies = {place.target: _copy_path(place.source) for place in places if place.copied_first}
+    copies = {place.target: _copy_path(place.source) for place in places if place.copied_first and place.target != b"/"}
     nodes = {name: copy for name in _NODES if (copy := _copy_node(name)) is not None}
-    attributes = kernel.MOUNT_ATTR_RDONLY | kernel.MOUNT_ATTR_NOSUID
-    kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, attributes, kernel.MS_PRIVATE)
+    _close_tree(open_root=any(place.target == b"/" for place in places))
     _put_devices(devices, nodes, terminals)
     walled = {place.outer for place in places if place.outer >= 0 and places[place.outer].operation == HIDDEN}
     for index, place in enumerate(places):
+        if place.target == b"/":
+            continue
         lay(place, copies.pop(place.target, None), wall_with_ways(index) if index in walled else b"")
+
+
+def _close_tree(*, open_root: bool) -> None:
+    """Make all mounts private and read-only; the kernel's own stay so even if the root is writable."""
+    private = (kernel.MOUNT_ATTR_NOSUID, kernel.MS_PRIVATE)
+    kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, *private)
+    for path in (b"/sys", b"/proc") if open_root else (b"/",):
+        kernel.mount_setattr(kernel.AT_FDCWD, path, kernel.AT_RECURSIVE, kernel.MOUNT_ATTR_RDONLY)
 
 
 def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:

@@ -1,0 +1,222 @@
+"""The owner's side of a jail: start its helpers, send commands, take answers.
+
+``start`` returns while the helpers are still coming up, so that a program can read its settings
+meanwhile; ``build`` sends the plan; commands may follow at once. Nothing here waits but ``wait_ready``,
+``receive`` and ``close``: a loop of any kind can watch ``fileno`` and call ``receive`` when it is readable.
+
+Rules: no secret is in an argument or in the helpers' environment; when this object or its process
+is gone, by whatever signal, the helpers and every command end.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Literal
+
+from stockade.errors import UnavailableError
+from stockade.platforms.linux import message
+from stockade.platforms.linux.channel import Channel, Packet
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stockade.platforms.linux.mount import JailSpec, Mount
+
+_START = """\
+import sys
+sys.path.append(sys.argv[2])
+from stockade.platforms.linux.keeper import main
+main(int(sys.argv[1]))
+"""
+_PACKAGE_DEPTH = 4
+_CHANNEL = 3
+
+
+class Request(Value):
+    """One command.
+
+    ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``mounts`` are laid for this command only.
+    ``terminal`` makes the first stream the controlling terminal. ``announce`` asks for ``Started``.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str
+    limits: tuple[tuple[int, int], ...] = ()
+    mounts: tuple[Mount, ...] = ()
+    terminal: bool = False
+    announce: bool = False
+
+
+class Started(Value):
+    """The command runs; ``listener`` is its seccomp listener if the jail has one, else -1."""
+
+    number: int
+    listener: int = -1
+
+
+class Ended(Value):
+    """The command and all that it started are gone.
+
+    ``status`` as of wait(2), see ``os.waitstatus_to_exitcode``; times in seconds; memory in bytes.
+    """
+
+    number: int
+    status: int
+    user_time: float
+    system_time: float
+    peak_memory: int
+
+
+class Failed(Value):
+    """The command could not be started; ``error`` is the kernel's number."""
+
+    number: int
+    error: int
+    step: str
+    path: str = ""
+
+    def text(self) -> str:
+        """Say it in one line."""
+        reason = os.strerror(self.error) if self.error else "unexpected"
+        return ": ".join(part for part in (self.step, self.path, reason) if part)
+
+
+Answer = Started | Ended | Failed
+State = Literal["new", "building", "ready", "closed"]
+
+
+class Jail:
+    """A jail and the helpers that hold it."""
+
+    def __init__(self, pid: int, channel: Channel) -> None:
+        """Take over a keeper that was just started; see ``start``."""
+        self.pid = pid
+        self._channel = channel
+        self._number = 0
+        self._state: State = "new"
+
+    @classmethod
+    def start(cls) -> Jail:
+        """Start the helpers, outside any jail yet."""
+        mine, theirs = Channel.pair()
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+            pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), _package_root()],
+                {},
+                file_actions=[*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)],
+                setsid=True,
+            )
+        except OSError as error:
+            mine.close()
+            text = f"cannot start the sandbox's helper {sys.executable}: {error.strerror}"
+            raise UnavailableError(text, "check the Python installation and the limit of processes") from error
+        finally:
+            theirs.close()
+            os.close(nothing)
+        return cls(pid, mine)
+
+    def build(self, spec: JailSpec) -> None:
+        """Have the jail built; ``wait_ready`` tells whether that worked."""
+        build = message.Build(
+            [mount.encoded() for mount in spec.mounts],
+            list(spec.filters),
+            fresh_processes=spec.fresh_processes,
+            listen=spec.listen,
+        )
+        self._send(build.packet())
+        self._state = "building"
+
+    def wait_ready(self) -> None:
+        """Wait until the jail stands; raise if it cannot."""
+        packet = self._channel.receive()
+        if packet is not None and packet.kind == message.READY:
+            self._state = "ready"
+            return
+        self.close()
+        if packet is None:
+            text = "the sandbox's helper ended while it built the walls"
+            raise UnavailableError(text, "run `stockade doctor`")
+        failed = _failed(packet)
+        text = f"cannot build the walls: {failed.text()}"
+        raise UnavailableError(text, "run `stockade doctor`")
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable with each answer."""
+        return self._channel.fileno()
+
+    def run(self, request: Request, streams: Sequence[int]) -> int:
+        """Send a command with its three streams, which stay the caller's; return its number."""
+        self._number += 1
+        flags = message.TERMINAL if request.terminal else 0
+        flags |= message.ANNOUNCE if request.announce else 0
+        run = message.Run(
+            [os.fsencode(word) for word in request.argv],
+            {os.fsencode(name): os.fsencode(value) for name, value in request.environment.items()},
+            os.fsencode(request.directory),
+            flags,
+            list(request.limits),
+            [mount.encoded() for mount in request.mounts],
+        )
+        self._send(run.packet(self._number, tuple(streams)))
+        return self._number
+
+    def end(self, number: int) -> None:
+        """End a command and everything that it started; its answer still comes."""
+        self._send(Packet(message.END, number))
+
+    def signal(self, number: int, signal: int) -> None:
+        """Pass a signal on to the command and what it runs in front."""
+        self._send(message.signal_packet(number, signal))
+
+    def receive(self) -> Answer | None:
+        """Wait for the next answer; ``None`` once the helpers are gone, and all commands with them."""
+        packet = self._channel.receive()
+        return None if packet is None else _answer(packet)
+
+    def close(self) -> None:
+        """End everything and wait for it; may be called again."""
+        if self._state == "closed":
+            return
+        self._state = "closed"
+        self._channel.close()
+        try:
+            os.waitpid(self.pid, 0)
+        except ChildProcessError:
+            return  # the program reaps its children by itself
+
+    def _send(self, packet: Packet) -> None:
+        try:
+            self._channel.send(packet)
+        except OSError as error:
+            text = f"the sandbox's helpers are gone: {error.strerror}"
+            raise UnavailableError(text, "start a new session") from error
+
+
+def _answer(packet: Packet) -> Answer:
+    if packet.kind == message.STARTED:
+        return Started(packet.number, *packet.descriptors)
+    if packet.kind == message.ENDED:
+        ended = message.Ended.read(packet)
+        return Ended(
+            packet.number, ended.status, ended.user_time / 1e6, ended.system_time / 1e6, ended.peak_memory << 10
+        )
+    return _failed(packet)
+
+
+def _failed(packet: Packet) -> Failed:
+    failed = message.Failed.read(packet)
+    return Failed(packet.number, failed.error, failed.step.decode(), os.fsdecode(failed.path))
+
+
+def _package_root() -> str:
+    """Return the directory from which this package is imported."""
+    path = os.path.abspath(__file__)
+    for _ in range(_PACKAGE_DEPTH):
+        path = os.path.dirname(path)
+    return path

@@ -1,0 +1,79 @@
+"""What a jail looks like, as values: mounts in the order in which they are laid.
+
+Everything of the host is there and read-only; each mount makes an exception for one place.
+Rules: paths are absolute and resolved (the kernel refuses a link when the jail is built); a mount never
+covers an earlier one, so what surrounds a place comes before it; ``/dev`` and ``/proc`` are the jail's own.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Literal
+
+from stockade.errors import InvalidTextError
+from stockade.value import Value
+
+Operation = Literal["read-only", "writable", "hidden", "temporary"]
+
+_OPERATIONS = ("read-only", "writable", "hidden", "temporary")
+_OWN = ("/dev", "/proc")
+
+
+class Mount(Value):
+    """One place and how it is shown.
+
+    ``writable``: as the host has it. ``read-only``: seen, never changed. ``hidden``: every access is refused
+    with "Permission denied", save what a later mount shows again inside it. ``temporary``: empty,
+    writable, gone with the session. ``source`` shows another place there instead.
+    """
+
+    operation: Operation
+    target: str
+    reason: str = ""
+    source: str = ""
+
+    def check(self) -> None:
+        """Refuse what could not be meant."""
+        if self.operation not in _OPERATIONS:
+            message = f"no such mount operation: {self.operation!r}"
+            raise InvalidTextError(message, f"use one of {', '.join(_OPERATIONS)}")
+        for path in filter(None, (self.target, self.source)):
+            if os.path.normpath(path) != path or not path.startswith("/") or "\0" in path:
+                message = f"not an absolute, normal path: {path!r}"
+                raise InvalidTextError(message, "resolve the path first")
+        if self.target == "/" and self.operation != "writable":
+            message = f"the whole tree cannot be {self.operation}"
+            raise InvalidTextError(message, "name the directories")
+        if any(self.target == own or self.target.startswith(own + "/") for own in _OWN):
+            message = f"{self.target} belongs to the jail itself"
+            raise InvalidTextError(message, "every command gets a /dev and a /proc of its own")
+
+    def encoded(self) -> tuple[bytes, bytes, bytes]:
+        """Return it as the launcher takes it."""
+        return self.operation.encode(), os.fsencode(self.target), os.fsencode(self.source)
+
+
+class JailSpec(Value):
+    """All that must be known to build a jail.
+
+    ``filters`` are seccomp programs, installed in order in every command; ``listen`` makes the last one hand
+    its listener to the owner with each command. ``fresh_processes`` off leaves the host's /proc,
+    read-only, for containers that allow no other: weaker, since its processes can be seen.
+    """
+
+    mounts: tuple[Mount, ...]
+    filters: tuple[bytes, ...] = ()
+    listen: bool = False
+    fresh_processes: bool = True
+
+    def check(self) -> None:
+        """Refuse an order in which a later mount would undo an earlier one."""
+        surrounding: set[str] = set()
+        for mount in self.mounts:
+            if mount.target in surrounding:
+                message = f"the mount on {mount.target} would cover an earlier one below it"
+                raise InvalidTextError(message, "put what surrounds a place before it")
+            path = os.path.dirname(mount.target)
+            while path not in surrounding:
+                surrounding.add(path)
+                path = os.path.dirname(path)
