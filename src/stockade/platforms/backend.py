@@ -1,0 +1,76 @@
+"""What every platform offers: walls that stand for a session, and commands launched inside them.
+
+A backend does no waiting of its own, except to build walls and to take them down: whoever uses it
+watches ``fileno`` and calls ``receive`` when it is readable, from a loop of any kind.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from stockade.policy.model import SandboxPolicy
+
+
+class Launch(Value):
+    """One command, ready to be started: every text is final, nothing is looked up any more.
+
+    ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``terminal`` makes the first stream the
+    controlling terminal. ``groups`` are descriptors of the ``cgroup.procs`` that the command joins.
+    """
+
+    argv: tuple[str, ...]
+    environment: Mapping[str, str]
+    directory: str
+    limits: tuple[tuple[int, int], ...] = ()
+    terminal: bool = False
+    groups: tuple[int, ...] = ()
+
+
+class Outcome(Value):
+    """How a launched command ended.
+
+    ``status`` is that of wait(2). Where the command could not be started at all, ``failure`` says why in one
+    line and ``error`` is the kernel's number.
+    """
+
+    ticket: int
+    status: int = 0
+    user_time: float = 0.0
+    system_time: float = 0.0
+    peak_memory: int = 0
+    failure: str = ""
+    error: int = 0
+
+
+class Walls(Protocol):
+    """The walls of one session."""
+
+    def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
+        """Make the walls fit the policy and the disk as they are now; return notes for the user.
+
+        Called before every command; costs next to nothing if nothing changed. Commands that run already keep
+        the walls that they started with.
+        """
+
+    def launch(self, launch: Launch, streams: Sequence[int]) -> int:
+        """Start a command with its three streams, which stay the caller's; return its ticket."""
+
+    def signal(self, ticket: int, number: int) -> None:
+        """Pass a signal on to a command and what it runs in front."""
+
+    def end(self, ticket: int) -> None:
+        """End a command and everything that it started; its outcome still comes."""
+
+    def fileno(self) -> int:
+        """Return the descriptor that becomes readable when there is something to receive."""
+
+    def receive(self) -> tuple[Outcome, ...]:
+        """Return what has ended since. Never waits."""
+
+    def close(self) -> None:
+        """End everything, wait for it, and leave nothing behind; may be called again."""

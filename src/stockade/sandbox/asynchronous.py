@@ -1,0 +1,175 @@
+"""The sandbox for asyncio: ``async with Sandbox(policy) as sandbox: done = await sandbox.run("make")``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import TYPE_CHECKING, Self
+
+from stockade.errors import StockadeError, UnavailableError
+from stockade.sandbox.capture import Capture, exceeded
+from stockade.sandbox.input import open_input
+from stockade.sandbox.limits import Limit
+from stockade.sandbox.session import NO_LIMITS, Running, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from stockade.platforms.backend import Walls
+    from stockade.policy.model import SandboxPolicy
+    from stockade.sandbox.limits import Limits
+    from stockade.sandbox.result import Result
+
+
+class Sandbox:
+    """One sandbox. Many may live in one process, each with its own policy; many commands may run in each."""
+
+    def __init__(
+        self,
+        policy: SandboxPolicy,
+        *,
+        limits: Limits = NO_LIMITS,
+        environment: Mapping[str, str] | None = None,
+        walls: Callable[[str], Walls] | None = None,
+    ) -> None:
+        """Take a policy; nothing is started before ``open``.
+
+        ``limits`` hold for every command. ``environment`` is the host's environment that commands start from,
+        this process's own by default. ``walls`` replaces what builds the walls, for other platforms and tests.
+        """
+        from stockade.platforms.walls import make_walls
+
+        self._session = Session(policy, walls or make_walls, host=environment, limits=limits)
+        self._ended: dict[int, asyncio.Future[None]] = {}
+        self._opening: asyncio.Task[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        """The policy that the next command gets."""
+        return self._session.policy
+
+    @property
+    def temporary(self) -> str:
+        """The session's own temporary directory, which every command finds as TMPDIR."""
+        return self._session.temporary
+
+    async def __aenter__(self) -> Self:
+        """Open."""
+        await self.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close, whatever happened."""
+        await self.close()
+
+    async def open(self) -> None:
+        """Build the walls. Calls at the same time share one attempt; a failed one may be repeated."""
+        if self._loop is not None:
+            return
+        if self._opening is None:
+            self._opening = asyncio.ensure_future(self._open())
+        opening = self._opening
+        try:
+            await asyncio.shield(opening)
+        finally:
+            if opening.done():
+                self._opening = None
+
+    async def run(  # noqa: PLR0913 - options of one call, all named
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float | None = None,  # noqa: ASYNC109 - ends the whole tree, which a cancelled task alone cannot
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        limits: Limits = NO_LIMITS,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> Result:
+        """Run a command and wait until it and all that it started are gone.
+
+        A text is read by a shell; a list of words is run as it stands. ``timeout`` in seconds. Cancelling the
+        task ends the command. ``on_output`` is told each piece of output as it comes.
+        """
+        loop = self._opened()
+        out, err = Capture(on_output), Capture(on_output)
+        source = open_input(stdin)
+        try:
+            running = self._session.start(command, (source, out.writer, err.writer), cwd=cwd, env=env, limits=limits)
+        except BaseException:
+            out.finish()
+            err.finish()
+            raise
+        finally:
+            os.close(source)
+            out.close_writer()
+            err.close_writer()
+        ended = loop.create_future()
+        self._ended[running.ticket] = ended
+        captures = (out, err)
+        for capture in captures:
+            loop.add_reader(capture.reader, self._hear, capture, captures, running)
+        timer = None if timeout is None else loop.call_later(timeout, self._session.end, running, Limit.TIME)
+        try:
+            await self._until(ended, running)
+        finally:
+            if timer is not None:
+                timer.cancel()
+            for capture in captures:
+                loop.remove_reader(capture.reader)
+            texts = [capture.finish() for capture in captures]
+        return running.result(*texts)
+
+    async def update(self, policy: SandboxPolicy) -> None:
+        """Use another policy from the next command on; commands that run keep their walls."""
+        self._session.update(policy)
+
+    async def close(self) -> None:
+        """End every command and leave nothing behind."""
+        loop, self._loop = self._loop, None
+        if loop is not None:
+            loop.remove_reader(self._session.fileno())
+        await asyncio.to_thread(self._session.close)
+        gone = UnavailableError("the sandbox was closed while the command ran", "keep it open until commands end")
+        for future in self._ended.values():
+            if not future.done():
+                future.set_exception(gone)
+        self._ended.clear()
+
+    async def _open(self) -> None:
+        await asyncio.to_thread(self._session.open)
+        loop = asyncio.get_running_loop()
+        loop.add_reader(self._session.fileno(), self._pump)
+        self._loop = loop
+
+    def _pump(self) -> None:
+        for running in self._session.pump():
+            future = self._ended.pop(running.ticket, None)
+            if future is not None and not future.done():
+                future.set_result(None)
+
+    async def _until(self, ended: asyncio.Future[None], running: Running) -> None:
+        """Wait for the end of a command; a cancelled task ends it first."""
+        try:
+            await asyncio.shield(ended)
+        except asyncio.CancelledError:
+            if not ended.done():
+                self._session.end(running)
+                await asyncio.wait([ended])
+            raise
+
+    def _hear(self, capture: Capture, captures: tuple[Capture, ...], running: Running) -> None:
+        if not capture.read():
+            self._opened().remove_reader(capture.reader)
+        if exceeded(captures, running.limits):
+            self._session.end(running, Limit.OUTPUT)
+
+    def _opened(self) -> asyncio.AbstractEventLoop:
+        if self._loop is None:
+            message = "the sandbox is not open"
+            raise StockadeError(message, "use `async with`, or await open() first")
+        return self._loop

@@ -1,0 +1,167 @@
+"""The sandbox for programs without asyncio: the same calls, and they wait.
+
+The command line uses it too: importing asyncio would cost more than starting the command.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import time
+from typing import TYPE_CHECKING, Self
+
+from stockade.sandbox.capture import Capture, exceeded
+from stockade.sandbox.input import open_input
+from stockade.sandbox.limits import Limit
+from stockade.sandbox.session import NO_LIMITS, Running, Session
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from types import TracebackType
+
+    from stockade.platforms.backend import Walls
+    from stockade.policy.model import SandboxPolicy
+    from stockade.sandbox.limits import Limits
+    from stockade.sandbox.result import Result
+
+
+class BlockingSandbox:
+    """One sandbox, used by one thread at a time."""
+
+    def __init__(
+        self,
+        policy: SandboxPolicy,
+        *,
+        limits: Limits = NO_LIMITS,
+        environment: Mapping[str, str] | None = None,
+        walls: Callable[[str], Walls] | None = None,
+    ) -> None:
+        """Take what ``stockade.Sandbox`` takes."""
+        from stockade.platforms.walls import make_walls
+
+        self.session = Session(policy, walls or make_walls, host=environment, limits=limits)
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        """The policy that the next command gets."""
+        return self.session.policy
+
+    @property
+    def temporary(self) -> str:
+        """The session's own temporary directory, which every command finds as TMPDIR."""
+        return self.session.temporary
+
+    def __enter__(self) -> Self:
+        """Open."""
+        self.open()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close, whatever happened."""
+        self.close()
+
+    def open(self) -> None:
+        """Build the walls; a failed attempt leaves nothing and may be repeated."""
+        self.session.open()
+
+    def update(self, policy: SandboxPolicy) -> None:
+        """Use another policy from the next command on."""
+        self.session.update(policy)
+
+    def close(self) -> None:
+        """End every command and leave nothing behind."""
+        self.session.close()
+
+    def run(  # noqa: PLR0913 - options of one call, all named
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout: float | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        stdin: bytes | None = None,
+        limits: Limits = NO_LIMITS,
+        on_output: Callable[[bytes], None] | None = None,
+    ) -> Result:
+        """Run a command and wait until it and all that it started are gone."""
+        captures = (Capture(on_output), Capture(on_output))
+        source = open_input(stdin)
+        try:
+            streams = (source, *(capture.writer for capture in captures))
+            running = self.session.start(command, streams, cwd=cwd, env=env, limits=limits)
+            for capture in captures:
+                capture.close_writer()
+            self._until_ended(running, captures, timeout)
+            return running.result(*(capture.finish() for capture in captures))
+        finally:
+            os.close(source)
+            for capture in captures:
+                capture.finish()
+
+    def attach(  # noqa: PLR0913 - options of one call, all named
+        self,
+        command: str | Sequence[str],
+        streams: Sequence[int] = (0, 1, 2),
+        *,
+        timeout: float | None = None,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
+        terminal: bool = False,
+        on_start: Callable[[Running], None] | None = None,
+        beside: Mapping[int, Callable[[], bool]] | None = None,
+    ) -> Result:
+        """Run a command on given streams, such as this process's own, and wait for its end.
+
+        ``on_start`` is told the running command, for passing signals on. ``beside`` maps further descriptors to
+        what is to be called when they are readable; ``False`` from it ends the watch on that descriptor.
+        """
+        running = self.session.start(command, streams, cwd=cwd, env=env, limits=limits, terminal=terminal)
+        if on_start is not None:
+            on_start(running)
+        self._until_ended(running, (), timeout, beside)
+        return running.result()
+
+    def _until_ended(
+        self,
+        running: Running,
+        captures: tuple[Capture, ...],
+        timeout: float | None,
+        beside: Mapping[int, Callable[[], bool]] | None = None,
+    ) -> None:
+        """Serve the descriptors until the command has ended; an exception of any kind ends it first."""
+        readers = dict(beside or {}) | {capture.reader: capture.read for capture in captures}
+        try:
+            self._serve(running, captures, readers, timeout)
+        except BaseException:
+            self.session.end(running)
+            self._serve(running, (), {}, None)
+            raise
+
+    def _serve(
+        self,
+        running: Running,
+        captures: tuple[Capture, ...],
+        readers: dict[int, Callable[[], bool]],
+        timeout: float | None,
+    ) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        poller = select.poll()
+        own = self.session.fileno()
+        for descriptor in (own, *readers):
+            poller.register(descriptor, select.POLLIN)
+        while running.outcome is None:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            ready = poller.poll(None if left is None else left * 1000 + 1)
+            if not ready and deadline is not None:
+                deadline = None
+                self.session.end(running, Limit.TIME)
+            for descriptor, _ in ready:
+                if descriptor == own:
+                    self.session.pump()
+                elif not readers[descriptor]():
+                    poller.unregister(descriptor)
+            if exceeded(captures, running.limits):
+                self.session.end(running, Limit.OUTPUT)

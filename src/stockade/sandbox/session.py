@@ -1,0 +1,228 @@
+"""One sandbox session without any loop: walls, a temporary directory, and the commands that run.
+
+The faces (``sandbox.asynchronous``, ``sandbox.blocking``, the command line) do the waiting: they watch
+``fileno``, call ``pump`` when it is readable, and learn from it which commands have ended.
+
+Rules: if the walls cannot be built, nothing runs and nothing stays; a failed ``open`` can be tried again;
+``close`` may be called in any state, from any state, more than once. Not for use by two threads at once.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from stockade.errors import StockadeError
+from stockade.platforms.backend import Launch
+from stockade.sandbox import environment, shell
+from stockade.sandbox.group import Group
+from stockade.sandbox.limits import Limit, Limits
+from stockade.sandbox.result import Result
+from stockade.sandbox.temporary import TemporaryDirectory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stockade.platforms.backend import Outcome, Walls
+    from stockade.policy.model import SandboxPolicy
+
+T = TypeVar("T")
+NO_LIMITS: Final = Limits()
+_HINTS: Final = {
+    2: "check the name of the program and the working directory",
+    13: "check that the program can be run and the directory can be entered, under this policy",
+}
+
+
+class Running:
+    """A command that was started. ``outcome`` is set once it has ended."""
+
+    def __init__(self, ticket: int, command: str, limits: Limits, group: Group | None, notes: tuple[str, ...]) -> None:
+        """Begin to measure its time."""
+        self.ticket = ticket
+        self.command = command
+        self.limits = limits
+        self.group = group
+        self.notes = notes
+        self.began = time.monotonic()
+        self.seconds = 0.0
+        self.outcome: Outcome | None = None
+        self.ended_for: Limit | None = None
+        self.cancelled = False
+
+    def finish(self, outcome: Outcome) -> None:
+        """Note how it ended."""
+        self.seconds = time.monotonic() - self.began
+        self.outcome = outcome
+
+    def result(self, stdout: bytes = b"", stderr: bytes = b"") -> Result:
+        """Return how it ended, with what it said. Raises if it could not be started at all."""
+        if self.outcome is None:
+            message = f"the command has not ended: {self.command!a}"
+            raise StockadeError(message)
+        if self.outcome.failure:
+            raise _not_started(self.outcome)
+        code = os.waitstatus_to_exitcode(self.outcome.status)
+        signal = -code if code < 0 else None
+        return Result(
+            command=self.command,
+            exit_code=code if code >= 0 else None,
+            signal=signal,
+            stdout=stdout,
+            stderr=stderr,
+            seconds=self.seconds,
+            user_time=self.outcome.user_time,
+            system_time=self.outcome.system_time,
+            peak_memory=self.outcome.peak_memory,
+            limit=self._limit(signal),
+            cancelled=self.cancelled,
+            notes=self.notes,
+        )
+
+    def _limit(self, signal: int | None) -> Limit | None:
+        outcome = self.outcome
+        cpu_time = outcome.user_time + outcome.system_time if outcome else 0.0
+        by_group = self.group.verdict if self.group else None
+        return self.ended_for or by_group or self.limits.hit_by(signal, cpu_time)
+
+
+class Session:
+    """Everything that one sandbox owns."""
+
+    def __init__(
+        self,
+        policy: SandboxPolicy,
+        make_walls: Callable[[str], Walls],
+        *,
+        host: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> None:
+        """Take ``make_walls`` as what builds walls around a session's temporary directory."""
+        self.policy = policy
+        self.limits = limits
+        self._make_walls = make_walls
+        self._host = dict(os.environ if host is None else host)
+        self._temporary: TemporaryDirectory | None = None
+        self._walls: Walls | None = None
+        self._running: dict[int, Running] = {}
+
+    @property
+    def temporary(self) -> str:
+        """The session's own temporary directory."""
+        return self._opened(self._temporary).path
+
+    @property
+    def running(self) -> tuple[Running, ...]:
+        """The commands that have not ended."""
+        return tuple(self._running.values())
+
+    def open(self) -> None:
+        """Make the temporary directory and build the walls; on failure leave nothing."""
+        if self._walls is not None:
+            return
+        self._temporary = TemporaryDirectory.make(self._host)
+        try:
+            walls = self._make_walls(self._temporary.path)
+            self._walls = walls
+            walls.renew(self.policy)
+        except BaseException:
+            self.close()
+            raise
+
+    def update(self, policy: SandboxPolicy) -> None:
+        """Use another policy from the next command on."""
+        self.policy = policy
+
+    def start(
+        self,
+        command: str | Sequence[str],
+        streams: Sequence[int],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
+        terminal: bool = False,
+    ) -> Running:
+        """Start a command with its three streams. Raises if it cannot even be sent."""
+        walls = self._opened(self._walls)
+        notes = walls.renew(self.policy)
+        variables = environment.inside(self._host, self.temporary, env)
+        held = limits.over(self.limits)
+        group = Group.make(held)
+        launch = Launch(
+            argv=shell.argv(command, variables),
+            environment=variables,
+            directory=self._directory(cwd),
+            limits=held.rlimits(grouped=group is not None),
+            terminal=terminal,
+            groups=() if group is None else tuple(group.descriptors),
+        )
+        try:
+            ticket = walls.launch(launch, streams)
+        except BaseException:
+            if group is not None:
+                group.close()
+            raise
+        text = command if isinstance(command, str) else " ".join(command)
+        running = Running(ticket, text, held, group, notes)
+        self._running[ticket] = running
+        return running
+
+    def pump(self) -> tuple[Running, ...]:
+        """Take what the walls have to say; return the commands that have ended since."""
+        ended = []
+        for outcome in self._opened(self._walls).receive():
+            running = self._running.pop(outcome.ticket, None)
+            if running is None:
+                continue
+            running.finish(outcome)
+            if running.group is not None:
+                running.group.close()
+            ended.append(running)
+        return tuple(ended)
+
+    def end(self, running: Running, limit: Limit | None = None) -> None:
+        """End a command with all that it started, because of a limit or because the caller wants it."""
+        if running.ticket not in self._running:
+            return
+        running.ended_for = limit
+        running.cancelled = limit is None
+        self._opened(self._walls).end(running.ticket)
+
+    def signal(self, running: Running, number: int) -> None:
+        """Pass a signal on to a command and what it runs in front."""
+        if running.ticket in self._running:
+            self._opened(self._walls).signal(running.ticket, number)
+
+    def fileno(self) -> int:
+        """Return the descriptor to watch."""
+        return self._opened(self._walls).fileno()
+
+    def close(self) -> None:
+        """End every command, take the walls down, remove the temporary directory."""
+        walls, self._walls = self._walls, None
+        temporary, self._temporary = self._temporary, None
+        try:
+            if walls is not None:
+                walls.close()
+        finally:
+            for running in self._running.values():
+                if running.group is not None:
+                    running.group.close()
+            self._running.clear()
+            if temporary is not None:
+                temporary.remove()
+
+    def _directory(self, cwd: str | None) -> str:
+        return self.policy.cwd if cwd is None else os.path.normpath(os.path.join(self.policy.cwd, cwd))
+
+    def _opened(self, part: T | None) -> T:
+        if part is None:
+            message = "the sandbox is not open"
+            raise StockadeError(message, "use it inside `with`, or call open() first")
+        return part
+
+
+def _not_started(outcome: Outcome) -> StockadeError:
+    return StockadeError(f"the command could not be started: {outcome.failure}", _HINTS.get(outcome.error, ""))

@@ -1,0 +1,33 @@
+"""Which shell reads a command line."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from stockade.errors import UnavailableError
+from stockade.platforms.requirements import find_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+_KNOWN: Final = frozenset({"bash", "zsh"})
+
+
+def choose(environment: Mapping[str, str], find: Callable[[str], str | None] | None = None) -> str:
+    """Return the shell: ``$SHELL`` if it is bash or zsh, else bash, else sh."""
+    look = find or (lambda name: find_program(name, environment.get("PATH")))
+    own = environment.get("SHELL", "")
+    if os.path.basename(own) in _KNOWN and own.startswith("/") and os.access(own, os.X_OK):
+        return own
+    for name in ("bash", "sh"):
+        found = look(name)
+        if found is not None:
+            return os.path.abspath(found)
+    message = "there is no shell: neither bash nor sh is on PATH"
+    raise UnavailableError(message, "install bash, or give the command as a list of words")
+
+
+def argv(command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the words to run: a line goes to the shell, words stay as they are."""
+    return (choose(environment), "-c", command) if isinstance(command, str) else tuple(command)

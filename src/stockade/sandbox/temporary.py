@@ -1,0 +1,162 @@
+"""The session's own temporary directory: private, there before the first command, gone after the last.
+
+The owner holds a lock (flock) on the directory itself. So a directory whose lock can be had belongs to nobody
+any more, and whoever starts next removes it: no list of directories is needed, and no crash can lose one.
+
+What commands left in it is removed without following links and without recursion, since they choose its depth.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import stat
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+from stockade.errors import UnavailableError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+PREFIX: Final = "stockade-"
+_FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_TRIES: Final = 100
+
+
+class TemporaryDirectory:
+    """A directory that lives as long as somebody holds its lock."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        """Own a directory that is locked already; see ``make``."""
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def make(cls, environment: Mapping[str, str]) -> TemporaryDirectory:
+        """Make one in the host's own place for such things, after removing what dead sessions left there."""
+        base = _base(environment)
+        sweep(base)
+        for _ in range(_TRIES):
+            path = f"{base}/{PREFIX}{os.urandom(6).hex()}"
+            descriptor = _make_locked(path)
+            if descriptor is not None:
+                return cls(path, descriptor)
+        message = f"cannot make a directory in {base}"
+        raise UnavailableError(message, "try again")
+
+    def remove(self) -> None:
+        """Remove it with all that is in it; may be called again."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            _remove(self.path, descriptor)
+            os.close(descriptor)
+
+
+def sweep(base: str) -> None:
+    """Remove the directories of sessions that are dead. What belongs to another user is left alone."""
+    for path in _candidates(base):
+        try:
+            descriptor = os.open(path, _FLAGS)
+        except OSError:
+            continue
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(path, descriptor)
+        except OSError:
+            continue
+        finally:
+            os.close(descriptor)
+
+
+def _base(environment: Mapping[str, str]) -> str:
+    for base in (environment.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - the host's own places
+        if base.startswith("/") and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK):
+            return os.path.realpath(base)
+    message = "there is no place for temporary files: neither $TMPDIR nor /tmp can be written"
+    raise UnavailableError(message, "set TMPDIR to a directory that you can write")
+
+
+def _make_locked(path: str) -> int | None:
+    """Make and lock a directory; ``None`` if somebody was faster with the name, or took it for a dead one."""
+    try:
+        os.mkdir(path, 0o700)
+    except FileExistsError:
+        return None
+    except OSError as error:
+        message = f"cannot make the temporary directory {path}: {error.strerror}"
+        raise UnavailableError(message, "make room, or set TMPDIR to another directory") from error
+    with suppress(OSError):
+        descriptor = os.open(path, _FLAGS)
+        with suppress(OSError):
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if _is_still(path, descriptor):
+                return descriptor
+        os.close(descriptor)
+    return None
+
+
+def _is_still(path: str, descriptor: int) -> bool:
+    try:
+        named, held = os.lstat(path), os.fstat(descriptor)
+    except OSError:
+        return False
+    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
+
+
+def _candidates(base: str) -> Iterator[str]:
+    with suppress(OSError), os.scandir(base) as entries:
+        for entry in entries:
+            # The name first: a crowded /tmp is not asked about each file in it.
+            if entry.name.startswith(PREFIX) and _is_ours(entry):
+                yield entry.path
+
+
+def _is_ours(entry: os.DirEntry[str]) -> bool:
+    try:
+        status = entry.stat(follow_symlinks=False)
+    except OSError:
+        return False
+    return stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid()
+
+
+def _remove(path: str, top: int) -> None:
+    """Empty the directory level by level, drawing each directory up to the top, then remove it."""
+    number = 0
+    with suppress(OSError):
+        while names := _names(top):
+            for name in names:
+                number = _remove_entry(top, name, number)
+        os.rmdir(path)
+
+
+def _remove_entry(top: int, name: str, number: int) -> int:
+    """Remove a file, or a directory after its own directories were drawn up; return the next free number."""
+    if not _is_directory(top, name):
+        os.unlink(name, dir_fd=top)
+        return number
+    with suppress(OSError):
+        os.chmod(name, 0o700, dir_fd=top)
+    folder = os.open(name, _FLAGS, dir_fd=top)
+    try:
+        for inner in _names(folder):
+            if _is_directory(folder, inner):
+                with suppress(OSError):
+                    os.chmod(inner, 0o700, dir_fd=folder)  # a directory moves only if it can be written
+                os.rename(inner, f".{number}", src_dir_fd=folder, dst_dir_fd=top)
+                number += 1
+            else:
+                os.unlink(inner, dir_fd=folder)
+    finally:
+        os.close(folder)
+    os.rmdir(name, dir_fd=top)
+    return number
+
+
+def _names(folder: int) -> list[str]:
+    with os.scandir(folder) as entries:
+        return [entry.name for entry in entries]
+
+
+def _is_directory(folder: int, name: str) -> bool:
+    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
