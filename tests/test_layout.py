@@ -100,12 +100,16 @@ def test_who_must_not_import_whom(importer: str, imported: str, exempt: tuple[st
     assert wrong == set()
 
 
-def test_only_compile_reads_settings() -> None:
+#: Where settings meet their meaning: what a text means, all of it for some locations, and that kept up to date.
+READERS = {"stockade.policy.compile", "stockade.policy.effective", "stockade.policy.live"}
+
+
+def test_only_a_few_modules_of_the_policy_read_settings() -> None:
     """The rest of the policy may know where a value came from, but not what was written."""
     wrong = {
         (_dotted(path), name)
         for path in MODULES
-        if _within(_dotted(path), "stockade.policy") and _dotted(path) != "stockade.policy.compile"
+        if _within(_dotted(path), "stockade.policy") and _dotted(path) not in READERS
         for name in _imports(path)
         if _within(name, "stockade.settings") and name != "stockade.settings.layer"
     }

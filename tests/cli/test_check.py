@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from tests.cli.conftest import Here
 
+TOO_MUCH = '"*.com" is not a domain pattern: all of .com is too much to allow'
 FIVE_MISTAKES = """{
   "sandbox": {
     "enabeld": true,
@@ -26,15 +27,26 @@ def test_a_right_file_is_valid(here: Here) -> None:
     assert (result.status, result.out, result.err) == (0, f"{file}: valid\n", "")
 
 
-def test_all_mistakes_of_shape_come_at_once(here: Here) -> None:
-    file = here.user(FIVE_MISTAKES.replace('"*.com"', "7"))
+@pytest.mark.parametrize("words", [("check", "FILE"), ("check",), ("status",), ("explain", "x.example"), ("list",)])
+def test_five_mistakes_of_mixed_kinds_are_five_problems(here: Here, words: tuple[str, ...]) -> None:
+    file = here.user(FIVE_MISTAKES)
+    result = here(*(str(file) if word == "FILE" else word for word in words))
+    assert result.status == (1 if words[0] == "check" else 125)
+    assert [line for line in result.err.splitlines() if line.startswith("stockade: ")] == [
+        f"stockade: {file}: $.sandbox.enabeld: is not a setting",
+        f'stockade: {file}: $.sandbox.filesystem.allowWrite: must be a list of non-empty strings, not "out"',
+        f"stockade: {file}: $.sandbox.mandatoryDenySearchDepth: must be a whole number from 1 to 10, not 99",
+        f"stockade: {file}: $.sandbox.network.allowedDomains[0]: {TOO_MUCH}",
+        f'stockade: {file}: $.sandbox.network.httpProxyPort: must be a whole number from 1 to 65535, not "8080"',
+    ]
+    assert "hint: Did you mean enabled?" in result.err
+
+
+def test_rules_that_allow_nothing_are_told(here: Here) -> None:
+    file = here.write(here.home / ".claude" / "settings.json", {"permissions": {"allow": ["Bash(cd x && npm test)"]}})
     result = here("check", str(file))
-    lines = [line for line in result.err.splitlines() if line.startswith("stockade: ")]
-    assert result.status == 1
-    assert len(lines) == 5
-    assert 'hint: Did you mean "enabled"?' in result.err or "enabled" in result.err
-    for path in ("enabeld", "mandatoryDenySearchDepth", "httpProxyPort", "allowedDomains[0]", "allowWrite"):
-        assert any(path in line for line in lines), path
+    assert (result.status, result.out) == (0, f"{file}: valid\n")
+    assert '"Bash(cd x && npm test)" allows nothing' in result.err
 
 
 def test_all_mistakes_of_meaning_come_at_once(here: Here) -> None:
@@ -53,13 +65,13 @@ def test_all_mistakes_of_meaning_come_at_once(here: Here) -> None:
     problems = result.facts[str(file)]["problems"]
     assert [problem["path"] for problem in problems] == [
         "$.permissions.allow[0]",
-        "$.permissions.deny[1]",
         "$.permissions.deny[0]",
+        "$.permissions.deny[1]",
+        "$.sandbox.excludedCommands[0]",
+        "$.sandbox.excludedCommands[1]",
         "$.sandbox.filesystem.denyRead[0]",
         "$.sandbox.network.allowedDomains[0]",
         "$.sandbox.network.allowedDomains[2]",
-        "$.sandbox.excludedCommands[0]",
-        "$.sandbox.excludedCommands[1]",
     ]
     assert all(problem["message"] and problem["hint"] for problem in problems)
 

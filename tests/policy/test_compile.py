@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.errors import SettingsError
+from stockade.escape import escape
 from stockade.policy.compile import compile_policy
 from stockade.policy.decision import Verdict, decide
 from stockade.policy.exclusion import decide_exclusion
@@ -138,6 +139,40 @@ def test_every_mistake_of_every_file_is_reported() -> None:
         ("two.json", "$.permissions.deny[0]"),
         ("two.json", "$.sandbox.excludedCommands[0]"),
     ]
+
+
+UNUSABLE = (
+    "Bash(cd x && npm test)",
+    "Bash(echo $(date))",
+    'Bash(git commit -m "x (y)")',
+    "Bash(a | b)",
+    "Bash(A=1)",
+    "Bash(a\nb)",
+    "Bash:x > y",
+)
+
+
+@pytest.mark.parametrize("rule", UNUSABLE)
+def test_a_command_that_no_pattern_can_say_is_not_allowed_and_noted(rule: str) -> None:
+    policy = compiled(document(Layer.USER, {"permissions.allow": (rule, "Bash(npm test)")}))
+    assert rules_of(policy) == {"commands.allow": ["npm test"]}
+    assert policy.notes == (
+        f'/nowhere/user.json: "{escape(rule)}" allows nothing: it is not the plain words of one command',
+    )
+
+
+@pytest.mark.parametrize("rule", UNUSABLE)
+@pytest.mark.parametrize("name", ["permissions.deny", "permissions.ask"])
+def test_a_deny_or_a_question_is_never_passed_over(name: str, rule: str) -> None:
+    with pytest.raises(SettingsError) as caught:
+        compiled(document(Layer.USER, {name: (rule,)}))
+    assert [problem.path for problem in caught.value.problems] == [f"$.{name}[0]"]
+
+
+def test_a_bad_name_in_a_table_is_one_problem() -> None:
+    with pytest.raises(SettingsError) as caught:
+        compiled(document(Layer.USER, {"sandbox.ignoreViolations": {"a && b": ("x", "y")}}))
+    assert [problem.path for problem in caught.value.problems] == ['$.sandbox.ignoreViolations["a && b"]']
 
 
 def test_ripgrep_and_ignored_violations() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from stockade.errors import SettingsError
 from stockade.settings.catalog import CATALOG
-from stockade.settings.decode import Decoded, decode
+from stockade.settings.decode import Decoded, decode, examine
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
 
@@ -322,13 +322,12 @@ def test_a_file_of_claude_code_is_still_checked_for_what_is_ours() -> None:
 
 def test_the_flat_shape_is_taken_where_allowed() -> None:
     text = b'{"network": {"allowedDomains": ["a.io"]}, "filesystem": {"denyRead": ["~"]}, "ignoreViolations": {}}'
-    assert decode(text, Layer.USER, "f", flat=True) == _decoded(
-        {
-            "sandbox.network.allowedDomains": ("a.io",),
-            "sandbox.filesystem.denyRead": ("~",),
-            "sandbox.ignoreViolations": {},
-        }
-    )
+    values = {
+        "sandbox.network.allowedDomains": ("a.io",),
+        "sandbox.filesystem.denyRead": ("~",),
+        "sandbox.ignoreViolations": {},
+    }
+    assert decode(text, Layer.USER, "f", flat=True) == Decoded(Document(Layer.USER, "f", values, flat=True))
     assert decode(b'{"permissions": {}}', Layer.USER, "f", flat=True) == _decoded({})
 
 
@@ -374,3 +373,37 @@ def test_every_problem_is_printable_and_says_what_to_do(value: object) -> None:
     else:
         problems = ()
     assert all(str(problem).isprintable() and problem.hint for problem in problems)
+
+
+def test_what_can_be_read_of_a_wrong_file_is_kept_in_place() -> None:
+    text = b"""{"sandbox": {"enabled": "yes", "excludedCommands": ["a", 7, "b"], "ignoreViolations": {"x": [1, "y"]}},
+      "permissions": {"deny": "Read(./a)", "ask": ["Bash(x)"]}, "other": 1}"""
+    examined = examine(text, Layer.USER, "f")
+    assert examined.document == Document(
+        Layer.USER,
+        "f",
+        {
+            "sandbox.excludedCommands": ("a", "", "b"),
+            "sandbox.ignoreViolations": {"x": ("", "y")},
+            "permissions.deny": (),
+            "permissions.ask": ("Bash(x)",),
+        },
+    )
+    assert [problem.path for problem in examined.problems] == [
+        "$.sandbox.enabled",
+        "$.sandbox.excludedCommands[1]",
+        "$.sandbox.ignoreViolations.x[0]",
+        "$.permissions.deny",
+        "$.other",
+    ]
+
+
+@pytest.mark.parametrize("text", [b"", b"[", b"[]", b"\xff", b'{"network": {}, "sandbox": {}}'])
+def test_a_file_of_which_nothing_can_be_read_is_an_empty_document(text: bytes) -> None:
+    examined = examine(text, Layer.USER, "f", flat=True)
+    assert (examined.document, len(examined.problems)) == (Document(Layer.USER, "f", {}), 1)
+
+
+def test_rules_may_hold_line_ends_as_commands_do() -> None:
+    text = rb'{"permissions": {"allow": ["Bash(a\n\tb)", "x\u0007"]}, "sandbox": {"excludedCommands": ["a\nb"]}}'
+    assert [path for path, _, _ in _problems(text)] == ["$.permissions.allow[1]", "$.sandbox.excludedCommands[0]"]

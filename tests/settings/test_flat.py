@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stockade.settings.catalog import CATALOG
-from stockade.settings.flat import FLAT, is_flat, is_mixed, unflatten
+from stockade.settings.flat import FLAT, flat_path, is_flat, is_mixed, unflatten
 from stockade.settings.json_text import JsonObject
 
 
@@ -29,3 +29,11 @@ def test_every_flat_name_is_a_member_of_our_sandbox_object() -> None:
 def test_a_flat_file_becomes_a_nested_one_with_repetitions_kept() -> None:
     raw = JsonObject([("$schema", "s"), ("network", 1), ("network", 2)])
     assert unflatten(raw) == [("$schema", "s"), ("sandbox", [("network", 1), ("network", 2)])]
+
+
+@pytest.mark.parametrize(
+    ("path", "flat"),
+    [("$.sandbox.network", "$.network"), ("$.sandbox", "$"), ("$", "$"), ("$.x.sandbox", "$.x.sandbox")],
+)
+def test_paths_as_they_are_in_a_flat_file(path: str, flat: str) -> None:
+    assert flat_path(path) == flat

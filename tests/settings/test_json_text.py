@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.errors import SettingsError
-from stockade.settings.json_text import HugeNumber, JsonObject, parse, quoted, shown
+from stockade.settings.json_text import HugeNumber, JsonObject, member, parse, quoted, shown
 from stockade.settings.problem import Problem
 
 
@@ -90,3 +90,11 @@ def test_quoted_text_is_short_and_printable(text: str) -> None:
 def test_no_bytes_raise_anything_but_a_settings_error(text: bytes) -> None:
     with contextlib.suppress(SettingsError):
         parse(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("name", "path"),
+    [("a", "$.x.a"), ("$schema", "$.x.$schema"), ("a b", '$.x["a b"]'), ("", '$.x[""]'), ("\n", '$.x["\\x0a"]')],
+)
+def test_the_path_of_a_member_is_safe_to_show(name: str, path: str) -> None:
+    assert member("$.x", name) == path

@@ -24,6 +24,7 @@ def test_layers_from_highest_to_lowest() -> None:
             Origin(Layer.USER, "/h/.stockade/settings.json", "$.x"), "/h/.stockade/settings.json (user)", id="file"
         ),
         pytest.param(Origin(Layer.COMMAND_LINE, "--allow-write"), "--allow-write (command line)", id="flag"),
+        pytest.param(Origin(Layer.USER, "a\n.json"), "a\\x0a.json (user)", id="hostile name"),
         pytest.param(Origin(Layer.DEFAULTS), "defaults", id="no file"),
     ],
 )

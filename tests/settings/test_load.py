@@ -17,6 +17,7 @@ from stockade.settings.catalog import (
     DENY,
     ENABLED,
     EXCLUDED_COMMANDS,
+    FAIL_IF_UNAVAILABLE,
     IGNORE_VIOLATIONS,
     SEARCH_DEPTH,
     Key,
@@ -174,6 +175,24 @@ def test_under_a_lock_the_command_line_may_tighten_only(house: House, place: str
     file = "flags" if place == "flags" else str(house.root / place)
     with pytest.raises(LockedError, match=f"{file} would loosen sandbox.enabled, but .* locked by "):
         house.load({locker: lock, place: {ENABLED.name: False}})
+
+
+@pytest.mark.parametrize("place", [place for place in ORDER if PLACES[place] < Layer.FLAG])
+def test_under_a_lock_no_lower_file_lets_commands_out(house: House, place: str) -> None:
+    loaded = house.load(
+        {
+            "etc/managed-settings.json": {ENABLED.name: True, EXCLUDED_COMMANDS.name: ["docker *"]},
+            place: {EXCLUDED_COMMANDS.name: ["npm"], "sandbox.failIfUnavailable": False, DENY.name: ["Edit(./a)"]},
+        }
+    )
+    managed = house.root / "etc/managed-settings.json"
+    assert [item.value for item in loaded.settings.items(EXCLUDED_COMMANDS)] == ["docker *"]
+    assert [item.value for item in loaded.settings.items(DENY)] == ["Edit(./a)"]
+    assert loaded.settings.get(FAIL_IF_UNAVAILABLE) is True
+    why = f"sandbox settings are locked by {managed} (policy)"
+    assert [warning for warning in loaded.warnings if "ignored" in warning] == [
+        f"{house.root / place}: ignored: sandbox.excludedCommands, sandbox.failIfUnavailable; {why}"
+    ]
 
 
 def test_a_deny_of_the_policy_holds_whatever_stands_above(house: House) -> None:

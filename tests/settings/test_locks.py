@@ -6,7 +6,7 @@ from stockade.errors import LockedError
 from stockade.settings.catalog import LOCKING
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer, Origin
-from stockade.settings.locks import Lock, admit_command_line, find_lock, require_unlocked
+from stockade.settings.locks import Confined, Lock, admit_command_line, confine, find_lock, require_unlocked
 from stockade.settings.merge import merge
 
 ENABLED, AUTO, UNSANDBOXED = (key.name for key in LOCKING)
@@ -75,3 +75,30 @@ def test_the_command_line_may_not_loosen(name: str, value: object) -> None:
     )
     assert caught.value.hint == "Ask the administrator of this machine to change /etc/p.json."
     admit_command_line(document, None, merge([POLICY]))
+
+
+LEAVES = {"sandbox.excludedCommands": ("npm",), "sandbox.failIfUnavailable": False}
+STAYS = {"sandbox.failIfUnavailable": True, "permissions.allow": ("Edit(/)",), "sandbox.network.allowedDomains": ("a",)}
+
+
+@pytest.mark.parametrize(
+    ("layer", "lock", "values", "kept", "dropped"),
+    [
+        pytest.param(Layer.PROJECT, LOCK, LEAVES, {}, tuple(LEAVES), id="project"),
+        pytest.param(Layer.USER, LOCK, LEAVES, {}, tuple(LEAVES), id="user"),
+        pytest.param(Layer.LOCAL, LOCK, LEAVES, {}, tuple(LEAVES), id="local"),
+        pytest.param(Layer.FLAG, LOCK, LEAVES, LEAVES, (), id="flag may lock, so it may leave"),
+        pytest.param(Layer.POLICY, LOCK, LEAVES, LEAVES, (), id="policy too"),
+        pytest.param(Layer.COMMAND_LINE, LOCK, LEAVES, LEAVES, (), id="the command line is refused elsewhere"),
+        pytest.param(Layer.USER, None, LEAVES, LEAVES, (), id="no lock"),
+        pytest.param(Layer.USER, LOCK, STAYS, STAYS, (), id="other lists merge, and to fail is no way out"),
+        pytest.param(
+            Layer.USER, LOCK, {"sandbox.excludedCommands": ()}, {"sandbox.excludedCommands": ()}, (), id="none"
+        ),
+    ],
+)
+def test_under_a_lock_only_who_may_lock_lets_commands_out(
+    layer: Layer, lock: Lock | None, values: dict[str, object], kept: dict[str, object], dropped: tuple[str, ...]
+) -> None:
+    document = Document(layer, "f", values)
+    assert confine(document, lock) == Confined(Document(layer, "f", kept), dropped)

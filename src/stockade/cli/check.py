@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
     from stockade.settings.decode import Decoded
-    from stockade.settings.document import Document
     from stockade.settings.sources import Locations
 
 
@@ -71,12 +70,14 @@ def _in_force(place: Locations) -> list[str]:
 
 
 def _problems(file: str, place: Locations) -> tuple[tuple[Problem, ...], tuple[str, ...]]:
+    from stockade.policy.effective import diagnose
+
     try:
         decoded = _decoded(file)
-        _compile(decoded.document, place)
     except SettingsError as error:
         return error.problems, ()
-    return (), decoded.warnings
+    diagnosis = diagnose(decoded.document, decoded.problems, cwd=place.cwd, home=place.home)
+    return diagnosis.problems, (*decoded.warnings, *diagnosis.notes)
 
 
 def _decoded(file: str) -> Decoded:
@@ -84,18 +85,11 @@ def _decoded(file: str) -> Decoded:
     import os.path
 
     from stockade.settings.content import read_content
-    from stockade.settings.decode import decode
+    from stockade.settings.decode import examine
     from stockade.settings.layer import Layer
 
     content = read_content(file)
     if content is None:
         raise SettingsError([Problem(file, "$", "does not exist", "Check the name.")])
     foreign = os.path.basename(os.path.dirname(os.path.abspath(file))) == ".claude"
-    return decode(content.data, Layer.COMMAND_LINE, file, foreign=foreign, flat=not foreign)
-
-
-def _compile(document: Document, place: Locations) -> None:
-    from stockade.policy.compile import compile_policy
-    from stockade.settings.merge import merge
-
-    compile_policy(merge([document]), cwd=place.cwd, home=place.home)
+    return examine(content.data, Layer.COMMAND_LINE, file, foreign=foreign, flat=not foreign)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from stockade.cli.flags import PolicyOptions
     from stockade.cli.terminal import Terminal
     from stockade.policy.model import SandboxPolicy
+    from stockade.settings.layer import Origin
     from stockade.settings.load import Loaded
     from stockade.settings.sources import Locations
 
@@ -27,6 +28,10 @@ class Context(Value):
         """Return a path as people write it, with ``~`` for the home directory, escaped for the screen."""
         return tilde(path, self.locations.home)
 
+    def origin(self, origin: Origin) -> str:
+        """Return who set a value, as people write it."""
+        return f"{self.tilde(origin.file)} ({origin.layer})" if origin.file else str(origin.layer)
+
 
 def here(locations: Locations | None, settings: str | None = None) -> Locations:
     """Return where settings are looked for; tests give their own."""
@@ -39,15 +44,13 @@ def here(locations: Locations | None, settings: str | None = None) -> Locations:
 
 def context(options: PolicyOptions, shown: Terminal, locations: Locations | None) -> Context:
     """Load the settings, compile the policy, and print the warnings."""
-    from stockade.policy.compile import compile_policy
-    from stockade.settings.load import load
+    from stockade.policy.effective import effective
 
     place = here(locations, options.settings)
-    loaded = load(place, flags=flags.document(options))
-    for warning in loaded.warnings:
+    found = effective(place, flags=flags.document(options))
+    for warning in found.warnings:
         shown.warn(warning)
-    policy = compile_policy(loaded.settings, cwd=place.cwd, home=place.home, guarded=loaded.files)
-    return Context(place, loaded, policy)
+    return Context(place, found.loaded, found.policy)
 
 
 def tilde(path: str, home: str) -> str:

@@ -51,10 +51,8 @@ def change(options: EditOptions, shown: Terminal, locations: Locations | None, e
 
 def warn_if(shown: Terminal, place: Locations, refusal: Callable[[SandboxPolicy], str | None]) -> None:
     """Warn when what was just allowed is refused all the same, by another rule."""
-    from stockade.policy.compile import compile_policy
-    from stockade.settings.load import load
+    from stockade.policy.effective import effective
 
-    loaded = load(place)
-    reason = refusal(compile_policy(loaded.settings, cwd=place.cwd, home=place.home, guarded=loaded.files))
+    reason = refusal(effective(place).policy)
     if reason is not None:
         shown.warn(f"still refused: {reason}")

@@ -63,7 +63,7 @@ def _groups(policy: SandboxPolicy) -> dict[str, Rules]:
 
 
 def _rows(rules: Rules, found: Context) -> list[tuple[str, str]]:
-    shown = [(escape(rule.value.text), found.tilde(str(rule.origin))) for rule in rules]
+    shown = [(escape(rule.value.text), found.origin(rule.origin)) for rule in rules]
     width = min(max(len(text) for text, _ in shown), 48)
     return [(text.ljust(width), origin) for text, origin in shown]
 

@@ -74,9 +74,7 @@ def _print(found: Context, lacking: tuple[Missing, ...], shown: Terminal) -> Non
     state = shown.paint("on", "green") if mode.enabled else shown.paint("off", "yellow")
     shown.line(f"sandbox: {state} in {found.tilde(found.policy.cwd)}")
     if found.loaded.lock is not None:
-        shown.line(
-            f"locked by {found.tilde(str(found.loaded.lock.origin))}: the sandbox settings cannot be changed here"
-        )
+        shown.line(f"locked by {found.origin(found.loaded.lock.origin)}: the sandbox settings cannot be changed here")
     for port, kind in (
         (found.policy.sockets.http_proxy_port, "HTTP"),
         (found.policy.sockets.socks_proxy_port, "SOCKS"),
@@ -88,7 +86,7 @@ def _print(found: Context, lacking: tuple[Missing, ...], shown: Terminal) -> Non
     name_width = max(len(name) for name, _, _ in rows)
     value_width = min(max(len(value) for _, value, _ in rows), 40)
     for name, value, origin in rows:
-        setter = shown.paint(found.tilde(str(origin)), "dim")
+        setter = shown.paint(found.origin(origin), "dim")
         shown.line(f"  {name.ljust(name_width)}  {value.ljust(value_width)}  {setter}")
     shown.line()
     for one in lacking:

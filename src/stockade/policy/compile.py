@@ -1,6 +1,8 @@
 """Settings become a policy: every text in them is given its meaning, or named as a mistake.
 
-The only module that reads settings. All mistakes of all files are collected before it raises.
+The only module that knows what a setting is for. All mistakes of all files are collected before it raises. One kind of
+text is passed over with a note: a ``Bash`` rule that allows what no pattern can say (a compound line, a substitution).
+Claude Code saves such rules by itself; to leave them out allows less, never more. A deny is never passed over.
 Relative paths refer to the session's working directory; in permission rules of a ``.claude`` file a
 single leading slash means the directory of the project (or ``~/.claude``), as Claude Code has it.
 """
@@ -11,6 +13,7 @@ import os.path
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from stockade.errors import InvalidTextError, SettingsError
+from stockade.escape import escape
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
@@ -90,6 +93,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
         ),
         ignored_violations=reader.ignored(),
         ripgrep=_ripgrep(settings),
+        notes=reader.notes,
     )
     reader.finish()
     return policy
@@ -103,6 +107,11 @@ class _Reader:
         self._cwd = cwd
         self._home = home
         self._problems: list[Problem] = []
+        self._notes: list[str] = []
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        return tuple(self._notes)
 
     def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
         return self._each(self._settings.items(key), lambda item: self._path(item.value))
@@ -130,7 +139,7 @@ class _Reader:
             domains=self._meaning(rules if walls else (), lambda rule: _domain(rule.value, deny=deny)),
             edits=self._meaning(rules if walls else (), lambda rule: self._edit(rule, deny=deny)),
             reads=self._meaning(rules if deny else (), self._read),
-            commands=self._meaning(rules, lambda rule: _command(rule.value)),
+            commands=self._meaning(rules, lambda rule: self._command(rule, allow=key is catalog.ALLOW)),
         )
 
     def finish(self) -> None:
@@ -156,6 +165,18 @@ class _Reader:
             raise InvalidTextError(message, "name a path: Read(./secrets)")
         return self._path(rule.value.content, self._base(rule.origin))
 
+    def _command(self, rule: Sourced[Rule], *, allow: bool) -> CommandPattern | None:
+        if rule.value.tool != "Bash":
+            return None
+        try:
+            return CommandPattern.parse("*" if rule.value.content is None else rule.value.content)
+        except InvalidTextError:
+            if not allow:
+                raise
+        why = "it is not the plain words of one command"
+        self._notes.append(f'{escape(_where(rule.origin))}: "{escape(rule.value.text, 60)}" allows nothing: {why}')
+        return None
+
     def _base(self, origin: Origin) -> str | None:
         """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""
         folder = os.path.dirname(origin.file)
@@ -169,8 +190,9 @@ class _Reader:
             try:
                 parsed.append(Sourced(parse(item), item.origin))
             except InvalidTextError as error:
-                where = item.origin.file or str(item.origin.layer)
-                self._problems.append(Problem(where, item.origin.path, error.message, error.hint))
+                problem = Problem(_where(item.origin), item.origin.path, error.message, error.hint)
+                if problem not in self._problems:  # a name of a table stands once for each of its texts
+                    self._problems.append(problem)
         return tuple(parsed)
 
     def _meaning(
@@ -189,10 +211,8 @@ def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
     return None if rule.domain is None else DomainPattern.parse(rule.domain, deny=deny)
 
 
-def _command(rule: Rule) -> CommandPattern | None:
-    if rule.tool != "Bash":
-        return None
-    return CommandPattern.parse("*" if rule.content is None else rule.content)
+def _where(origin: Origin) -> str:
+    return origin.file or str(origin.layer)
 
 
 def _ripgrep(settings: Settings) -> tuple[str, ...]:

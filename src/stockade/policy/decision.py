@@ -182,4 +182,4 @@ def _shown(rule: Sourced[DomainPattern]) -> str:
     """Return the rule, the setting that holds it, and who set it."""
     origin = rule.origin
     inside = f" at {escape(origin.path)}" if origin.path else ""
-    return f'"{rule.value}"{inside} in {escape(str(origin))}'
+    return f'"{rule.value}"{inside} in {origin}'

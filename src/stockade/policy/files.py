@@ -93,7 +93,7 @@ class FileVerdict(Value):
         """Return the whole verdict as one line."""
         leads = "" if self.place == self.path else f' (which is "{escape(self.place)}")'
         name = f" ({self.protected_name})" if self.protected_name else ""
-        rule = f' by "{escape(self.rule.value.text)}" of {escape(str(self.rule.origin))}' if self.rule else ""
+        rule = f' by "{escape(self.rule.value.text)}" of {self.rule.origin}' if self.rule else ""
         answer = "may" if self.allowed else "may not"
         remedy = f"; {self.remedy}" if self.remedy else ""
         return f'{answer} {self.access.value} "{escape(self.path)}"{leads}: {self.reason.value}{name}{rule}{remedy}'

@@ -48,7 +48,7 @@ class CommandRules(Value):
 
 
 class SandboxPolicy(Value):
-    """What the settings mean in one working directory."""
+    """What the settings mean in one working directory; ``notes`` name the rules in them that mean nothing."""
 
     mode: Mode
     files: FileRules
@@ -57,6 +57,7 @@ class SandboxPolicy(Value):
     commands: CommandRules
     ignored_violations: tuple[Sourced[tuple[str, str]], ...] = ()
     ripgrep: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def cwd(self) -> str:

@@ -1,8 +1,8 @@
 """Permission rules: ``Tool``, ``Tool(content)``, or ``Tool:content``, which means the same.
 
 The content of ``Bash`` is a command pattern, of ``Edit`` and ``Read`` a path, of ``WebFetch`` a ``domain:``. Rules for
-other tools are kept as they are. Content with parentheses of its own must use the form with the colon, so that it is
-always plain where a rule ends.
+other tools are kept as they are. In the first form the content is all between the first ``(`` and the last ``)``, with
+which the rule ends; it may hold parentheses of its own. The content of ``Bash`` may hold line ends, as commands do.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from stockade.value import Value
 _DOMAIN = "domain:"
 _SHAPE = "a rule looks like Bash(npm run:*), Edit(src/**), WebFetch(domain:example.com) or WebFetch"
 _NAME_START = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ")
+_LINES = frozenset("\n\r\t")
 _NAME = _NAME_START | frozenset("0123456789_-")
 
 
@@ -26,12 +27,12 @@ class Rule(Value):
     @classmethod
     def parse(cls, text: str) -> Rule:
         """Read a rule; raise InvalidTextError that shows it if it is malformed."""
-        if any(char < " " or "\x7f" <= char <= "\x9f" for char in text):
-            raise _invalid(text, "holds a control character")
         size = next((at for at, char in enumerate(text) if char in "(:"), len(text))
         tool, mark, rest = text[:size], text[size : size + 1], text[size + 1 :]
         if tool[:1] not in _NAME_START or not _NAME.issuperset(tool):
             raise _invalid(text, f"has no valid tool name before {mark}" if mark else "is no tool name")
+        if any(_is_control(char) and not (char in _LINES and tool == "Bash") for char in rest):
+            raise _invalid(text, "holds a control character")
         content = _content(text, mark, rest) if mark else None
         if tool == "WebFetch" and content is not None and not content.removeprefix(_DOMAIN).strip():
             raise _invalid(text, "names no domain")
@@ -43,17 +44,6 @@ class Rule(Value):
     def domain(self) -> str | None:
         """The domain of ``WebFetch(domain:X)``, as written; None for every other rule."""
         return self.content.removeprefix(_DOMAIN) if self.tool == "WebFetch" and self.content else None
-
-    def domain_to_deny(self) -> str | None:
-        """Return the domain that the rule denies, ``*`` if it denies the whole tool; None for other tools."""
-        return (self.domain or "*") if self.tool == "WebFetch" else None
-
-    def domain_to_allow(self) -> str | None:
-        """Return the domain that the rule allows; None for other tools; every domain at once cannot be allowed."""
-        if self.tool == "WebFetch" and self.content is None:
-            message = "the rule 'WebFetch' would allow every domain"
-            raise InvalidTextError(message, "name the domains, one rule for each: WebFetch(domain:example.com)")
-        return self.domain
 
     def __str__(self) -> str:
         """Return the rule as it was written."""
@@ -68,14 +58,16 @@ def prefix_of_permission_update(text: str) -> str:
     return rule.content
 
 
+def _is_control(char: str) -> bool:
+    return char < " " or "\x7f" <= char <= "\x9f"
+
+
 def _content(text: str, mark: str, rest: str) -> str:
     content = rest
     if mark == "(":
         if not rest.endswith(")"):
             raise _invalid(text, "does not end with )")
         content = rest[:-1]
-        if "(" in content or ")" in content:
-            raise _invalid(text, "holds further parentheses", "write Tool:content if the content has parentheses")
     if not content:
         raise _invalid(text, "has an empty content")
     if content != content.strip():

@@ -213,3 +213,6 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
 
 #: Set by an administrator or a fleet, any of these locks the sandbox settings.
 LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
+
+#: These let a command leave the walls altogether; under a lock only who may lock can set them.
+LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE)

@@ -12,6 +12,7 @@ import stat
 from typing import Final
 
 from stockade.errors import SettingsError
+from stockade.escape import escape
 from stockade.settings.problem import Problem
 from stockade.value import Value
 
@@ -81,7 +82,7 @@ def _require_missing(file: str) -> None:
         raise _error(file, "is a link that leads nowhere", "Mend the link or remove it.")
     if is_there(parent) and not os.path.isdir(parent):
         kind = "a link that leads nowhere" if os.path.islink(parent) else "not a directory"
-        raise _error(file, f"cannot be read: {parent} is {kind}", "Mend it or remove it.")
+        raise _error(file, f"cannot be read: {escape(parent)} is {kind}", "Mend it or remove it.")
 
 
 def _unreadable(file: str, error: OSError | ValueError) -> SettingsError:

@@ -2,6 +2,8 @@
 
 Driven by the catalogue alone: names, kinds and ranges. What a rule or a pattern means is the
 policy's concern. Nothing is coerced: ``"yes"`` is no boolean, ``1.0`` no whole number.
+`examine` reads what can be read of a file that is partly wrong, so that its other mistakes, those of
+meaning, can be found in the same run; only `decode`, which raises, is for use.
 Files under ``.claude`` are *foreign*: they belong to Claude Code, and what is not ours in them is
 left alone, with a warning where it might be taken for a wall.
 """
@@ -12,11 +14,12 @@ from functools import cache
 from typing import TYPE_CHECKING, TypeAlias
 
 from stockade.errors import SettingsError
+from stockade.escape import escape
 from stockade.settings.catalog import CATALOG, Key, Kind
 from stockade.settings.document import Document
-from stockade.settings.flat import is_flat, is_mixed, unflatten
+from stockade.settings.flat import flat_path, is_flat, is_mixed, unflatten
 from stockade.settings.foreign import Standing, standing
-from stockade.settings.json_text import JsonObject, parse, quoted, shown
+from stockade.settings.json_text import JsonObject, member, parse, shown
 from stockade.settings.problem import Problem
 from stockade.settings.unknown_key import advise
 from stockade.value import Value
@@ -30,10 +33,14 @@ if TYPE_CHECKING:
 
 
 class Decoded(Value):
-    """What a file says, and what in it has no effect."""
+    """What a file says, what in it has no effect, and what is wrong with it.
+
+    With ``problems`` the document is what is left of the file: enough to look for more mistakes, never to act on.
+    """
 
     document: Document
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    problems: tuple[Problem, ...] = ()
 
 
 def decode(text: bytes, layer: Layer, file: str, *, foreign: bool = False, flat: bool = False) -> Decoded:
@@ -41,25 +48,40 @@ def decode(text: bytes, layer: Layer, file: str, *, foreign: bool = False, flat:
 
     ``foreign``: a file of Claude Code. ``flat``: the shape of `srt` is accepted as well.
     """
-    raw = parse(text, file)
+    decoded = examine(text, layer, file, foreign=foreign, flat=flat)
+    if decoded.problems:
+        raise SettingsError(decoded.problems)
+    return decoded
+
+
+def examine(text: bytes, layer: Layer, file: str, *, foreign: bool = False, flat: bool = False) -> Decoded:
+    """Read what can be read of a file, and all that is wrong with it. Raises nothing."""
+    try:
+        raw, flat = _shape(parse(text, file), file, flat=flat)
+    except SettingsError as error:
+        return Decoded(Document(layer, file, {}), problems=error.problems)
+    reader = _Reader(file, foreign=foreign)
+    reader.section(raw, _tree(), "")
+    problems = tuple(_as_written(problem) if flat else problem for problem in reader.problems)
+    return Decoded(Document(layer, file, reader.values, flat), tuple(reader.warnings), problems)
+
+
+def _shape(raw: object, file: str, *, flat: bool) -> tuple[JsonObject, bool]:
+    """Return the file as a nested object, and whether it was flat. Raises SettingsError if it is neither or both."""
     if not isinstance(raw, JsonObject):
         raise SettingsError([Problem(file, "$", f"must hold an object, not {shown(raw)}", "Put it all inside { }.")])
     names = [name for name, _ in raw]
-    flat = flat and is_flat(names)
-    if flat and is_mixed(names):
+    if not (flat and is_flat(names)):
+        return raw, False
+    if is_mixed(names):
         message = "mixes the flat shape (network, filesystem, ... at top level) with the nested one"
         raise SettingsError([Problem(file, "$", message, 'Move everything into "sandbox".')])
-    reader = _Reader(file, foreign=foreign)
-    reader.section(unflatten(raw) if flat else raw, _tree(), "")
-    if reader.problems:
-        raise SettingsError([_as_written(problem) if flat else problem for problem in reader.problems])
-    return Decoded(Document(layer, file, reader.values), tuple(reader.warnings))
+    return unflatten(raw), True
 
 
 def _as_written(problem: Problem) -> Problem:
     """Return the problem with paths as they are in a flat file, which has no ``sandbox`` object."""
-    path = "$" + problem.path.removeprefix("$").removeprefix(".sandbox")
-    return problem.but(path=path, hint=problem.hint.replace("$.sandbox.", "$."))
+    return problem.but(path=flat_path(problem.path), hint=problem.hint.replace("$.sandbox.", "$."))
 
 
 @cache
@@ -108,24 +130,25 @@ class _Reader:
                 seen.add(name)
                 yield name, value
             elif not (self.foreign and path == "$" and name not in _tree()):
-                self._problem(_member(path, name), "is there twice", "Keep one of them.")
+                self._problem(member(path, name), "is there twice", "Keep one of them.")
 
     def _unknown(self, name: str, value: object, section: str) -> None:
-        path = _member(f"$.{section}" if section else "$", name)
+        path = member(f"$.{section}" if section else "$", name)
         if not section and name == "$schema":
             if not isinstance(value, str) and not self.foreign:
                 self._wrong(path, "a string", value)
             return
         if self.foreign and (where := standing(name, section)) is not Standing.OURS:
             if where is Standing.NOT_ENFORCED:
-                self.warnings.append(f"{self.file}: {path} is not enforced by Stockade")
+                self.warnings.append(f"{escape(self.file)}: {path} is not enforced by Stockade")
             return
         self._problem(path, "is not a setting", advise(name, section))
 
     def _setting(self, key: Key[object], raw: object) -> None:
         before = len(self.problems)
         value = self._value(key, raw)
-        if len(self.problems) == before:
+        # Of a list or a table the rest may hold mistakes of meaning; an item that is wrong keeps its number.
+        if len(self.problems) == before or isinstance(value, tuple | dict):
             self.values[key.name] = value
 
     def _value(self, key: Key[object], raw: object) -> object:
@@ -171,7 +194,7 @@ class _Reader:
     def _table(self, key: Key[object], raw: object) -> dict[str, tuple[str, ...]]:
         table = {}
         for name, texts in self._members(raw, key.path, key.expected):
-            path = _member(key.path, name)
+            path = member(key.path, name)
             if not name.strip():
                 self._problem(path, "has an empty name", "Name a command pattern, or * for all.")
             self._printable(path, name)
@@ -179,7 +202,11 @@ class _Reader:
         return table
 
     def _printable(self, path: str, text: str) -> None:
+        # Claude Code saves allowed commands as they were run, line ends included; what a rule means is judged later.
+        blank = "\n\r\t" if path.startswith("$.permissions.") else ""
         for char in text:
+            if char in blank:
+                continue
             if char < " " or "\x7f" <= char <= "\x9f" or "\ud800" <= char <= "\udfff":
                 self._problem(path, f"contains the control character {ascii(char)[1:-1]}", "Remove it.")
                 return
@@ -193,9 +220,3 @@ class _Reader:
 
     def _problem(self, path: str, message: str, hint: str) -> None:
         self.problems.append(Problem(self.file, path, message, hint))
-
-
-def _member(path: str, name: str) -> str:
-    """Return the JSON path of a member; odd names are shown in quotes, escaped."""
-    plain = name.isascii() and name.removeprefix("$").isidentifier()
-    return f"{path}.{name}" if plain else f"{path}[{quoted(name)}]"

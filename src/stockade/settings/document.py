@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, TypeVar, cast
 
+from stockade.settings.flat import flat_path
 from stockade.settings.layer import Origin
 from stockade.value import Value
 
@@ -17,11 +18,12 @@ T = TypeVar("T")
 
 
 class Document(Value):
-    """The settings of one source. ``values`` maps the name of a key to its checked value."""
+    """The settings of one source. ``values`` maps the name of a key to its checked value; ``flat`` is its shape."""
 
     layer: Layer
     file: str
     values: Mapping[str, object]
+    flat: bool = False
 
     def get(self, key: Key[T]) -> T | None:
         """Return what this source says about a key, or None if it says nothing."""
@@ -29,4 +31,4 @@ class Document(Value):
 
     def origin(self, key: Key[T]) -> Origin:
         """Return the place where this source sets a key."""
-        return Origin(self.layer, self.file, key.path)
+        return Origin(self.layer, self.file, flat_path(key.path) if self.flat else key.path)

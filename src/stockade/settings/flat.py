@@ -44,3 +44,8 @@ def unflatten(raw: JsonObject) -> JsonObject:
     top = JsonObject(member for member in raw if member[0] == "$schema")
     inner = JsonObject(member for member in raw if member[0] != "$schema")
     return JsonObject([*top, ("sandbox", inner)])
+
+
+def flat_path(path: str) -> str:
+    """Return the JSON path that a setting has in a flat file, which has no ``sandbox`` object."""
+    return "$" + path.removeprefix("$").removeprefix(".sandbox")

@@ -51,6 +51,12 @@ def quoted(text: str) -> str:
     return f'"{escape(text, _LONGEST_SHOWN)}"'
 
 
+def member(path: str, name: str) -> str:
+    """Return the JSON path of a member; odd names are shown in quotes, escaped."""
+    plain = name.isascii() and name.removeprefix("$").isidentifier()
+    return f"{path}.{name}" if plain else f"{path}[{quoted(name)}]"
+
+
 def _parse_text(text: str, file: str) -> object:
     import json  # most runs find no file to parse
 

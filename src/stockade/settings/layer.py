@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Generic, TypeVar
 
+from stockade.escape import escape
 from stockade.value import Value
 
 T_co = TypeVar("T_co", covariant=True)
@@ -34,8 +35,8 @@ class Origin(Value):
     path: str = ""
 
     def __str__(self) -> str:
-        """Return ``~/.stockade/settings.json (user)``, or just the layer where there is no file."""
-        return f"{self.file} ({self.layer})" if self.file else str(self.layer)
+        """Return ``/etc/x.json (policy)``, safe to show, or just the layer where there is no file."""
+        return f"{escape(self.file)} ({self.layer})" if self.file else str(self.layer)
 
 
 class Sourced(Value, Generic[T_co]):

@@ -1,4 +1,4 @@
-"""All layers at once: read, decode, trust, locks, merge.
+"""All layers at once: read, decode, locks, trust, merge.
 
 Every problem of every file is reported together, and any of them stops the run: settings are never
 looser because a file could not be read. What is not trusted only tightens; what has no effect is a
@@ -13,9 +13,9 @@ from stockade.errors import SettingsError
 from stockade.escape import escape
 from stockade.settings.catalog import AUTO_ALLOW
 from stockade.settings.content import read_content
-from stockade.settings.decode import decode
+from stockade.settings.decode import examine
 from stockade.settings.layer import Layer
-from stockade.settings.locks import Lock, admit_command_line, find_lock
+from stockade.settings.locks import Lock, admit_command_line, confine, find_lock
 from stockade.settings.merge import Settings, merge
 from stockade.settings.ownership import managed_warnings
 from stockade.settings.problem import Problem
@@ -54,49 +54,74 @@ class Loaded(Value):
     files: tuple[str, ...]
 
 
+class Reading(Value):
+    """Every source that is there, the highest first, as far as it could be read, and all that is wrong with them."""
+
+    locations: Locations
+    sources: tuple[_Read, ...]
+    problems: tuple[Problem, ...]
+
+    @property
+    def documents(self) -> tuple[Document, ...]:
+        """What the sources say, whole: nothing is cut down yet."""
+        return tuple(one.document for one in self.sources)
+
+
 def load(locations: Locations, *, flags: Document | None = None, provider: Provider | None = None) -> Loaded:
     """Load the settings of all layers. Raises SettingsError or LockedError.
 
     ``flags`` is what the command line's own options say. ``provider`` is a host program's say in the
     flag layer, above the flag file; its mapping is checked like a file.
     """
-    read = _read_all(sources(locations), provider)
-    trusted, warnings = _apply_trust(read, locations.home)
-    documents = trusted if flags is None else (flags, *trusted)
-    lock = find_lock(documents)
-    _admit(documents, lock)
-    return Loaded(
-        merge(documents),
-        documents,
-        (*(warning for one in read for warning in one.warnings), *warnings),
-        lock,
-        settings_files(locations),
-    )
+    return settle(read(locations, provider=provider), flags=flags)
 
 
-class _Read(Value):
-    """One source that is there: its bytes, what they say, and what is odd about it."""
-
-    source: Source
-    data: bytes
-    document: Document
-    warnings: tuple[str, ...]
-
-
-def _read_all(places: Iterable[Source], provider: Provider | None) -> tuple[_Read, ...]:
-    """Read every source that is there, or raise all their problems together."""
-    read: list[_Read] = []
+def read(locations: Locations, *, provider: Provider | None = None) -> Reading:
+    """Read the sources of all layers. What is wrong with one is kept, not raised, so that all can be reported."""
+    sources_read: list[_Read] = []
     problems: list[Problem] = []
+    try:
+        places = sources(locations)
+    except SettingsError as error:
+        return Reading(locations, (), error.problems)
     for source in places if provider is None else _with_provider(places):
         try:
             one = _read(source, provider)
         except SettingsError as error:
             problems += error.problems
-        else:
-            read += [] if one is None else [one]
-    if problems:
-        raise SettingsError(problems)
-    return tuple(read)
+            continue
+        if one is not None:
+            sources_read.append(one)
+            problems += one.problems
+    return Reading(locations, tuple(sources_read), tuple(problems))
+
+
+def settle(reading: Reading, *, flags: Document | None = None) -> Loaded:
+    """Return the settings in force: locks, trust, merge. Raises SettingsError or LockedError."""
+    if reading.problems:
+        raise SettingsError(reading.problems)
+    lock = find_lock(reading.documents)
+    confined, overruled = _apply_lock(reading.sources, lock)
+    trusted, warnings = _apply_trust(confined, reading.locations.home)
+    documents = trusted if flags is None else (flags, *trusted)
+    _admit(documents, lock)
+    return Loaded(
+        merge(documents),
+        documents,
+        (*(warning for one in reading.sources for warning in one.warnings), *overruled, *warnings),
+        lock,
+        settings_files(reading.locations),
+    )
+
+
+class _Read(Value):
+    """One source that is there: its bytes, what they say, and what is odd about it or wrong with it."""
+
+    source: Source
+    data: bytes
+    document: Document
+    warnings: tuple[str, ...]
+    problems: tuple[Problem, ...]
 
 
 def _with_provider(places: Iterable[Source]) -> tuple[Source, ...]:
@@ -119,8 +144,8 @@ def _read(source: Source, provider: Provider | None) -> _Read | None:
 
 def _decoded(source: Source, data: bytes, warnings: tuple[str, ...]) -> _Read:
     flat = source.layer is Layer.COMMAND_LINE
-    decoded = decode(data, source.layer, source.file, foreign=source.foreign, flat=flat)
-    return _Read(source, data, decoded.document, (*warnings, *decoded.warnings))
+    decoded = examine(data, source.layer, source.file, foreign=source.foreign, flat=flat)
+    return _Read(source, data, decoded.document, (*warnings, *decoded.warnings), decoded.problems)
 
 
 def _provide(provider: Provider) -> bytes:
@@ -132,6 +157,21 @@ def _provide(provider: Provider) -> bytes:
     except Exception as error:  # a host's own code; whatever it raises, its policy is not known
         message = f"failed: {escape(f'{type(error).__name__}: {error}')}"
         raise _error(PROVIDER, message, "Mend the provider: without it the policy is not known.") from error
+
+
+def _apply_lock(read: tuple[_Read, ...], lock: Lock | None) -> tuple[tuple[_Read, ...], tuple[str, ...]]:
+    """Take from each document what only they may set who may lock."""
+    kept: list[_Read] = []
+    warnings: list[str] = []
+    for one in read:
+        confined = confine(one.document, lock)
+        kept.append(one.but(document=confined.document))
+        if lock is not None and confined.dropped:
+            names = ", ".join(confined.dropped)
+            warnings.append(
+                f"{escape(one.source.file)}: ignored: {names}; sandbox settings are locked by {lock.origin}"
+            )
+    return tuple(kept), tuple(warnings)
 
 
 def _apply_trust(read: tuple[_Read, ...], home: str) -> tuple[tuple[Document, ...], tuple[str, ...]]:
@@ -159,7 +199,9 @@ def _warning(tightened: Tightened, document: Document) -> str:
     notes = [f"ignored: {', '.join(tightened.dropped)}"] if tightened.dropped else []
     if tightened.document.get(AUTO_ALLOW) is False and document.get(AUTO_ALLOW) is not False:
         notes.append("commands still need approval")
-    return f"{document.file} is not trusted; {'; '.join(notes)}. Read it, then run `stockade trust`" if notes else ""
+    if not notes:
+        return ""
+    return f"{escape(document.file)} is not trusted; {'; '.join(notes)}. Read it, then run `stockade trust`"
 
 
 def _admit(documents: tuple[Document, ...], lock: Lock | None) -> None:

@@ -2,7 +2,9 @@
 
 When the policy or the flag layer sets any of the locking keys, sandbox settings are locked: they
 cannot be edited, and the command line may only tighten them. What loosens is what the catalogue
-says, compared with the settings as they are without the command line.
+says, compared with the settings as they are without the command line. In all other files the keys
+that let a command leave the walls altogether do not count; what opens a wall here or there still
+merges, and the administrator's denies hold against it.
 """
 
 from __future__ import annotations
@@ -10,9 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stockade.errors import LockedError
-from stockade.settings.catalog import CATALOG, LOCKING
+from stockade.escape import escape
+from stockade.settings.catalog import CATALOG, LEAVING, LOCKING
 from stockade.settings.layer import Layer, Origin
-from stockade.settings.looseness import loosens
+from stockade.settings.looseness import is_loose, loosens
+from stockade.settings.merge import EMPTY
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -27,6 +31,13 @@ class Lock(Value):
 
     origin: Origin
     keys: tuple[str, ...]
+
+
+class Confined(Value):
+    """What a lock leaves of a document, and the names of the keys that it takes away."""
+
+    document: Document
+    dropped: tuple[str, ...]
 
 
 def find_lock(documents: Iterable[Document]) -> Lock | None:
@@ -57,9 +68,28 @@ def admit_command_line(document: Document, lock: Lock | None, below: Settings) -
         return
     for name, value in document.values.items():
         if loosens(CATALOG[name], value, below):
-            message = f"{document.file} would loosen {name}, but sandbox settings are locked by {lock.origin}"
+            who = escape(document.file) or "the command line"
+            message = f"{who} would loosen {name}, but sandbox settings are locked by {lock.origin}"
             raise LockedError(message, _hint(lock))
 
 
+def confine(document: Document, lock: Lock | None) -> Confined:
+    """Return a document without what lets commands leave the walls, unless its author may lock them.
+
+    The command line is spared: what it may not say is refused aloud.
+    """
+    if lock is None or document.layer >= Layer.FLAG:
+        return Confined(document, ())
+    dropped = tuple(
+        key.name
+        for key in LEAVING
+        if key.name in document.values and is_loose(CATALOG[key.name], document.values[key.name], EMPTY)
+    )
+    if not dropped:
+        return Confined(document, ())
+    kept = {name: value for name, value in document.values.items() if name not in dropped}
+    return Confined(document.but(values=kept), dropped)
+
+
 def _hint(lock: Lock) -> str:
-    return f"Ask the administrator of this machine to change {lock.origin.file}."
+    return f"Ask the administrator of this machine to change {escape(lock.origin.file)}."

@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeVar, cast
 
 from stockade.settings.catalog import CATALOG, Kind
+from stockade.settings.json_text import member
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.value import Value
 
@@ -76,7 +77,7 @@ def _entries(document: Document, key: Key[object], value: object) -> Iterable[So
     if key.kind is Kind.TABLE:
         table = cast("dict[str, tuple[str, ...]]", value)
         pairs = dict.fromkeys((name, text) for name, texts in table.items() for text in texts)
-        return (Sourced(pair, origin) for pair in pairs)
+        return (Sourced(pair, origin.but(path=member(origin.path, pair[0]))) for pair in pairs)
     return (Sourced(value, origin),)
 
 

@@ -9,6 +9,8 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final
 
+from stockade.escape import escape
+
 if TYPE_CHECKING:
     from stockade.settings.content import Content
 
@@ -25,7 +27,8 @@ def managed_warnings(file: str, content: Content) -> tuple[str, ...]:
     owners = {content.owner, place.st_uid} - {0, _OVERFLOW}
     modes = content.mode | place.st_mode
     if owners or modes & (stat.S_IWGRP | stat.S_IWOTH) or _is_mine(file) or _is_mine(directory):
-        return (f"{file} is managed, but users besides root can change it; chown root and chmod go-w it and its place",)
+        name = escape(file)
+        return (f"{name} is managed, but users besides root can change it; chown root and chmod go-w it and its place",)
     return ()
 
 

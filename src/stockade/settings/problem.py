@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from stockade.escape import escape
 from stockade.value import Value
 
 
 class Problem(Value):
     """Where (``file``, ``path`` inside it), what is wrong, and what to do about it.
 
-    ``path`` is a JSON path such as ``$.sandbox.network.httpProxyPort``; ``$`` is the whole file.
+    ``path`` is a JSON path such as ``$.sandbox.network.httpProxyPort``; ``$`` is the whole file. The file is kept as
+    it is named; path, message and hint are safe to show as they are: what they quote was escaped when they were made.
     """
 
     file: str
@@ -17,6 +19,7 @@ class Problem(Value):
     hint: str = ""
 
     def __str__(self) -> str:
-        """Return the one line that people see."""
-        where = self.file if self.path == "$" else f"{self.file}: {self.path}"
+        """Return the one line that people see, safe to show."""
+        file = escape(self.file)
+        where = file if self.path == "$" else f"{file}: {self.path}"
         return f"{where}: {self.message}"

@@ -11,11 +11,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stockade.settings.catalog import AUTO_ALLOW, CATALOG, ENABLED
-from stockade.settings.document import Document
 from stockade.settings.looseness import is_loose, loosens
 from stockade.value import Value
 
 if TYPE_CHECKING:
+    from stockade.settings.document import Document
     from stockade.settings.merge import Settings
 
 
@@ -33,7 +33,7 @@ def tighten(document: Document, without: Settings) -> Tightened:
     if _would_end_prompts(kept.get(ENABLED.name), without):
         kept[AUTO_ALLOW.name] = False
     dropped = tuple(name for name, value in said if loosens(CATALOG[name], value, without))
-    return Tightened(Document(document.layer, document.file, kept), dropped)
+    return Tightened(document.but(values=kept), dropped)
 
 
 def _would_end_prompts(enabled: object, without: Settings) -> bool:

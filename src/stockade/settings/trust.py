@@ -14,6 +14,7 @@ import stat
 from typing import TYPE_CHECKING, Final
 
 from stockade.errors import SettingsError
+from stockade.escape import escape
 from stockade.settings.content import read_content
 from stockade.settings.json_text import JsonObject, parse
 from stockade.settings.problem import Problem
@@ -63,7 +64,9 @@ def _read(store: str) -> dict[str, str]:
     if content.owner not in (0, os.geteuid()):
         raise _error(store, f"belongs to user {content.owner}", "Remove it, or run as that user.")
     if content.mode & (stat.S_IWGRP | stat.S_IWOTH) or _is_open_to_all(os.path.dirname(store)):
-        raise _error(store, "can be written by other users", f"chmod go-w {store} {os.path.dirname(store)}")
+        raise _error(
+            store, "can be written by other users", f"chmod go-w {escape(store)} {escape(os.path.dirname(store))}"
+        )
     return _entries(content.data, store)
 
 
