@@ -243,6 +243,9 @@ class Nothing:
     def names(self, _path: str) -> tuple[str, ...]:
         return ()
 
+    def text(self, _path: str) -> str | None:
+        return None
+
 
 LOOSER = {Verdict.ALLOW: 2, Verdict.ASK: 1, Verdict.DENY: 0}
 

@@ -448,6 +448,9 @@ class Tree:
             return ()
         return tuple(sorted({each[len(start) :].split("/")[0] for each in every if each.startswith(start)} - {""}))
 
+    def text(self, _path: str) -> str | None:
+        return None
+
 
 def test_a_deny_on_a_link_outlives_the_link() -> None:
     rules = FileRules(

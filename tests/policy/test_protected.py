@@ -161,6 +161,7 @@ def test_find_yields_what_protected_by_names(top: Path) -> None:
         ".git/hooks",
         ".git/config",
         ".git/config.worktree",
+        ".git/commondir",
         ".git/modules/lib/foo/hooks",
         ".git/modules/lib/foo/config",
         ".git/worktrees/wt/config.worktree",

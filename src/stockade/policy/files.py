@@ -16,6 +16,8 @@ A deny of the policy layer is opened again only by the policy layer. Every link 
 Writing needs, in this order: that the path can be read; that no write deny covers its place (or the asked link itself);
 that a write allow covers its place; and that nothing there is protected (``stockade.policy.protected``). A deny wins
 over every allow, however deep. A path through links that run in a circle leads nowhere and is refused.
+A worktree or submodule opens the repository that it belongs to, if that confirms it and no deny covers it
+(``stockade.policy.git_link``).
 """
 
 from __future__ import annotations
@@ -25,9 +27,10 @@ from typing import TYPE_CHECKING
 
 from stockade.escape import escape
 from stockade.policy import file_remedy
+from stockade.policy.git_link import GitLink, git_link_at
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import Protection, Search, find, protected_by
+from stockade.policy.protected import Protection, Search, find, find_in_store, protected_by, protected_in_store
 from stockade.settings.layer import Layer, Sourced
 from stockade.value import Value
 
@@ -68,6 +71,7 @@ class Reason(Enum):
     OPEN = "open to reading"
     REALLOWED = "opened again inside a read deny"
     IN_WRITABLE_ROOT = "in a writable place"
+    IN_REPOSITORY = "in the repository of a writable working tree"
     DENIED_READ = "reading is denied"
     READ_DENIED_HENCE_NO_WRITE = "reading is denied, hence writing too"
     DENIED_WRITE = "writing is denied"
@@ -123,6 +127,18 @@ class Ground(Value):
     read_deny: tuple[Reach, ...]
     read_allow: tuple[Reach, ...]
     protections: tuple[Protection, ...] = ()
+    git_links: tuple[GitLink, ...] = ()
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """The writable trees that the rules name without a wildcard, existing or not."""
+        forms = (form for reach in self.write_allow for form in reach.forms)
+        return tuple(dict.fromkeys(form.path for form in forms if not form.is_glob))
+
+    @property
+    def stores(self) -> tuple[str, ...]:
+        """The repositories that are open because a writable working tree belongs to them."""
+        return tuple(dict.fromkeys(link.store for link in self.git_links if link.store))
 
     def judge(self, access: Access, path: str, places: Places) -> FileVerdict:
         """Return the verdict on a path, relative ones being relative to the session's working directory."""
@@ -174,16 +190,22 @@ class Ground(Value):
         if denied is not None:
             remedy = file_remedy.for_deny(denied.rule, "sandbox.filesystem.denyWrite")
             return verdict.but(reason=Reason.DENIED_WRITE, rule=denied.rule, remedy=remedy)
-        root = self.root_of(trail.place)
-        if root is None:
+        store = self._store_of(trail.place)
+        if self.root_of(trail.place) is None and store is None:
             barred = protected_by(trail.place, trail.place, self.rules.search, places)
             return verdict.but(reason=Reason.OUTSIDE_WRITABLE, remedy=file_remedy.for_outside(trail.place, barred))
         for place in _own_places(trail):
             refused = self._refused_in_root(place, verdict, places)
             if refused is not None:
                 return refused
-        reach, _ = max(_matches(self.write_allow, trail.place), key=_depth)
+        allows = _matches(self.write_allow, trail.place)
+        if not allows:
+            return verdict.but(allowed=True, reason=Reason.IN_REPOSITORY)
+        reach, _ = max(allows, key=_depth)
         return verdict.but(allowed=True, reason=Reason.IN_WRITABLE_ROOT, rule=reach.rule)
+
+    def _store_of(self, place: str) -> str | None:
+        return next((store for store in self.stores if is_at_or_below(place, store)), None)
 
     def _write_deny(self, trail: Trail) -> Reach | None:
         # A deny on a directory does not concern what a link in it leads to, unless the rule matches the link or more.
@@ -211,8 +233,16 @@ class Ground(Value):
         for protection in self.protections:
             if is_at_or_below(place, protection.place):
                 return protection
+        store = self._store_of(place)
+        if store is not None and (found := protected_in_store(place, store, self.rules.search, places)):
+            return found
         root = self.root_of(place)
         return None if root is None else protected_by(place, root, self.rules.search, places)
+
+    def followed(self, link: GitLink) -> GitLink:
+        """Return the link, not to be followed if a deny covers where it leads."""
+        denied = self._holding_deny(link.store) is not None or _matches(self.write_deny, link.store)
+        return link.but(store="", why="a rule denies the repository that it names") if link.store and denied else link
 
 
 def judge(rules: FileRules, access: Access, path: str, places: Places) -> FileVerdict:
@@ -232,9 +262,16 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     )
     if not search:
         return ground
-    roots = dict.fromkeys(form.path for reach in ground.write_allow for form in reach.forms if not form.is_glob)
-    found = (protection for root in roots for protection in find(root, rules.search, places))
+    ground = with_git_links(ground, places)
+    found = [protection for root in ground.roots for protection in find(root, rules.search, places)]
+    found += (protection for store in ground.stores for protection in find_in_store(store, rules.search, places))
     return ground.but(protections=tuple(dict.fromkeys(found)))
+
+
+def with_git_links(ground: Ground, places: Places) -> Ground:
+    """Return the ground with the repositories open that writable working trees belong to."""
+    links = (git_link_at(root, places) for root in ground.roots)
+    return ground.but(git_links=tuple(ground.followed(link) for link in links if link is not None))
 
 
 def _denies(rules: Iterable[Sourced[PathPattern]], places: Places) -> tuple[Reach, ...]:

@@ -19,6 +19,10 @@ from stockade.value import Value
 
 #: As in Linux, path_resolution(7); macOS gives up earlier.
 MOST_LINKS: Final = 40
+#: A file that is larger is not one of those small ones in which tools keep a path.
+LARGEST_TEXT: Final = 65536
+# Opening must neither follow a link nor wait for the other end of a FIFO.
+_LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
 
 class Places(Protocol):
@@ -35,6 +39,9 @@ class Places(Protocol):
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a directory, none if it cannot be listed."""
+
+    def text(self, path: str) -> str | None:
+        """Return what a small file says, ``None`` unless it is a regular file of this very user."""
 
 
 class Disk:
@@ -64,6 +71,21 @@ class Disk:
             return tuple(sorted(os.listdir(path)))
         except (OSError, ValueError):
             return ()
+
+    def text(self, path: str) -> str | None:
+        """Return what a small file says, ``None`` unless it is a regular file of this very user."""
+        try:
+            descriptor = os.open(path, _LOOK)
+        except (OSError, ValueError):
+            return None
+        try:
+            about = os.fstat(descriptor)
+            own = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
+            return os.fsdecode(os.read(descriptor, LARGEST_TEXT)) if own and about.st_size < LARGEST_TEXT else None
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
 
 
 class Step(Value):

@@ -13,6 +13,10 @@ The rules, for a place that lies in a writable tree:
 - Names above the root count as level 0: a setting that opens ``.git/hooks/pre-commit`` itself opens nothing.
 - Submodules may have any name, slashes included: ``hooks`` and the configs at any depth in ``.git/modules`` are
   protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side.
+- ``.git/commondir`` is protected like the configs: git takes hooks and config from the directory that it names, so
+  that whoever writes it needs neither (gitrepository-layout(5)).
+- A *store* is a repository outside the tree that a ``.git`` file leads to (``stockade.policy.git_link``). In it the
+  entries of ``.git`` are protected as at the root of a tree, and no other name is.
 
 Renaming a directory above a protected place is the matter of the walls (they pin it), not of these names.
 """
@@ -34,6 +38,7 @@ _SHELL: Final = "a shell on the host runs it at its start"
 _EDITOR: Final = "an editor on the host runs what it names"
 _GIT: Final = "git on the host obeys it and can be made to run programs by it"
 _AGENT: Final = "an agent on the host obeys it"
+_ELSEWHERE: Final = "git on the host takes hooks and config from where it leads"
 
 #: Why each single name is protected.
 NAMES: Final[Mapping[str, str]] = {
@@ -52,10 +57,17 @@ NAMES: Final[Mapping[str, str]] = {
 #: Directories of which only some entries are protected, and why.
 INNER: Final[Mapping[str, Mapping[str, str]]] = {
     ".claude": {"commands": _AGENT, "agents": _AGENT},
-    ".git": {"hooks": "git on the host runs what is in it", "config": _GIT, "config.worktree": _GIT},
+    ".git": {
+        "hooks": "git on the host runs what is in it",
+        "config": _GIT,
+        "config.worktree": _GIT,
+        "commondir": _ELSEWHERE,
+    },
 }
 #: What ``sandbox.filesystem.allowGitConfig`` lifts.
 CONFIGS: Final = frozenset({"config", "config.worktree"})
+#: What a linked worktree keeps for itself, of all these.
+_OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
 _UNSEARCHED: Final = frozenset({"node_modules", ".git"})
 _GIT_FILE: Final = "git on the host takes its repository from it"
 
@@ -106,8 +118,32 @@ def protected_by(place: str, root: str, search: Search, places: Places) -> Prote
 
 def find(root: str, search: Search, places: Places) -> Iterator[Protection]:
     """Yield every protection in the writable tree at the place ``root``: the missing ones too where they count."""
-    yield from _absent(root, search, places)
+    yield from around(root, search, places)
+    yield from absent(root, search, places)
     yield from _find(root, 0, search, places)
+
+
+def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
+    """Yield what names above the writable tree at ``root``, or its own, protect at it, above it or in it."""
+    names = names_of(root)
+    for depth, name in enumerate(names, start=1):
+        path, folded = joined(names[:depth]), name.casefold()
+        if folded in NAMES:
+            yield Protection(folded, path, path, NAMES[folded])
+        elif folded in INNER and places.is_directory(path):
+            found = (*_absent_entries(folded, path, search, places), *_entries(folded, path, [], search, places))
+            yield from (each for each in found if is_at_or_below(root, each.path) or is_at_or_below(each.path, root))
+
+
+def protected_in_store(place: str, store: str, search: Search, places: Places) -> Protection | None:
+    """Return what protects a place in the repository ``store`` (both without links), ``None`` if nothing does."""
+    return _within(".git", store, names_of(place)[len(names_of(store)) :], search, places, at_root=True)
+
+
+def find_in_store(store: str, search: Search, places: Places) -> Iterator[Protection]:
+    """Yield every protection in the repository ``store``: the missing ones too."""
+    yield from _absent_entries(".git", store, search, places)
+    yield from _entries(".git", store, [], search, places)
 
 
 def _held(above: list[str], names: list[str], search: Search, places: Places, *, at_root: bool) -> Protection | None:
@@ -122,12 +158,13 @@ def _held(above: list[str], names: list[str], search: Search, places: Places, *,
         return _inner(first, next(iter(INNER[first])), path)
     if first == ".git" and places.exists(path) and not places.is_directory(path):
         return Protection(".git", path, path, _GIT_FILE)
-    return _within(path, names[1:], search, places, at_root=at_root)
+    return _within(first, path, names[1:], search, places, at_root=at_root)
 
 
-def _within(path: str, names: list[str], search: Search, places: Places, *, at_root: bool) -> Protection | None:
-    """Judge ``names`` as a path inside the ``.git`` or ``.claude`` at ``path``."""
-    first = names_of(path)[-1].casefold()
+def _within(
+    first: str, path: str, names: list[str], search: Search, places: Places, *, at_root: bool
+) -> Protection | None:
+    """Judge ``names`` as a path inside the ``.git`` or ``.claude`` (so ``first`` says) at ``path``."""
     folded = [name.casefold() for name in names]
     for length in range(1, len(names) + 1):
         if not _is_inner(first, folded[:length], search.inner(first)):
@@ -146,8 +183,7 @@ def _is_inner(first: str, names: list[str], entries: Mapping[str, str]) -> bool:
         return True
     if first != ".git" or len(names) < len(("modules", "name", "hooks")):
         return False
-    # A linked worktree keeps its own config.worktree, and nothing else of the three.
-    return names[0] == "modules" or (names[0] == "worktrees" and names[2:] == ["config.worktree"])
+    return names[0] == "modules" or (names[0] == "worktrees" and names[2:] in _OF_A_WORKTREE)
 
 
 def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
@@ -155,7 +191,15 @@ def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
     return Protection(f"{first}/{name}", path, place or path, INNER[first][name], lifted_by)
 
 
-def _absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
+def _absent_entries(first: str, directory: str, search: Search, places: Places) -> Iterator[Protection]:
+    for name in search.inner(first):
+        path = joined([*names_of(directory), name])
+        if not places.exists(path):
+            yield _inner(first, name, path)
+
+
+def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
+    """Yield what is protected at the root of a writable tree although it does not exist."""
     for name, why in NAMES.items():
         path = joined([*names_of(root), name])
         if not places.exists(path):
