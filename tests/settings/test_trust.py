@@ -52,7 +52,7 @@ def test_without_a_store_nothing_is_trusted(home: Path, file: str) -> None:
 
 def test_trust_is_in_the_exact_bytes(home: Path, file: str) -> None:
     trust(str(home), file, b"x")
-    assert trusted(str(home)) == {file: DIGEST}
+    assert trusted(str(home)) == {file: (DIGEST,)}
     assert [is_trusted(str(home), file, content) for content in (b"x", b"x ", b"")] == [True, False, False]
 
 
@@ -67,10 +67,17 @@ def test_trust_is_in_the_real_path(home: Path, file: str) -> None:
 def test_newer_content_replaces_older_and_untrust_forgets(home: Path, file: str) -> None:
     trust(str(home), file, b"old")
     trust(str(home), file, b"x")
-    assert trusted(str(home)) == {file: DIGEST}
+    assert trusted(str(home)) == {file: (DIGEST,)}
     untrust(str(home), file)
     untrust(str(home), file)
     assert trusted(str(home)) == {}
+
+
+def test_during_an_edit_the_content_before_is_trusted_too(home: Path, file: str) -> None:
+    trust(str(home), file, b"x", b"old", b"older still")
+    assert [is_trusted(str(home), file, content) for content in (b"x", b"old", b"older still")] == [True, True, False]
+    trust(str(home), file, b"x")
+    assert trusted(str(home)) == {file: (DIGEST,)}
 
 
 def test_the_store_is_private_and_nothing_is_left_beside_it(home: Path, file: str) -> None:
@@ -84,7 +91,7 @@ def test_the_store_is_private_and_nothing_is_left_beside_it(home: Path, file: st
 def test_a_path_that_is_not_utf8_is_remembered(home: Path) -> None:
     odd = os.fsdecode(b"/no/\xff\n")
     trust(str(home), odd, b"x")
-    assert trusted(str(home)) == {odd: DIGEST}
+    assert trusted(str(home)) == {odd: (DIGEST,)}
 
 
 def test_a_failed_write_leaves_the_old_store(home: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -96,14 +103,14 @@ def test_a_failed_write_leaves_the_old_store(home: Path, file: str, monkeypatch:
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(SettingsError, match="cannot be written: No space left on device"):
         trust(str(home), file, b"y")
-    assert trusted(str(home)) == {file: DIGEST}
+    assert trusted(str(home)) == {file: (DIGEST,)}
     assert {path.name for path in (home / ".stockade").iterdir()} == {"trusted.json", "trusted.lock"}
 
 
 def test_writers_at_once_lose_nothing(home: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda number: trust(str(home), f"/file/{number}", b"x"), range(40)))
-    assert trusted(str(home)) == {f"/file/{number}": DIGEST for number in range(40)}
+    assert trusted(str(home)) == {f"/file/{number}": (DIGEST,) for number in range(40)}
 
 
 def test_a_lock_that_is_never_released_is_an_error(home: Path, file: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -136,7 +143,10 @@ def _pipe(store: Path) -> None:
         pytest.param(lambda store: store.write_text("{"), "is not JSON", id="cut off"),
         pytest.param(lambda store: store.write_text("[]"), "is damaged", id="no object"),
         pytest.param(lambda store: store.write_text('{"/a": 1}'), "is damaged", id="no digest"),
-        pytest.param(lambda store: store.write_text('{"/a": "ab"}'), "is damaged", id="short digest"),
+        pytest.param(lambda store: store.write_text('{"/a": ["ab"]}'), "is damaged", id="short digest"),
+        pytest.param(lambda store: store.write_text('{"/a": []}'), "is damaged", id="no digests"),
+        pytest.param(lambda store: store.write_text(json.dumps({"/a": [DIGEST] * 3})), "is damaged", id="too many"),
+        pytest.param(lambda store: store.write_text(json.dumps({"/a": DIGEST})), "is damaged", id="no list"),
         pytest.param(_pipe, "is a pipe, not a file", id="pipe"),
         pytest.param(
             lambda store: os.chown(store, 12345, -1),
@@ -149,7 +159,7 @@ def _pipe(store: Path) -> None:
 def test_a_store_that_others_may_have_made_is_an_error_and_stays(
     home: Path, file: str, spoil: Callable[[Path], object], message: str
 ) -> None:
-    store = _store(home, json.dumps({file: DIGEST}))
+    store = _store(home, json.dumps({file: [DIGEST]}))
     assert is_trusted(str(home), file, b"x")
     spoil(store)
     before = store.lstat()

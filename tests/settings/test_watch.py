@@ -12,8 +12,9 @@ import pytest
 from stockade.errors import SettingsError, StockadeError
 from stockade.settings import watch as watch_module
 from stockade.settings.catalog import ENABLED, EXCLUDED_COMMANDS
-from stockade.settings.edit import SetValue, apply
+from stockade.settings.edit import SetValue
 from stockade.settings.load import Loaded, load
+from stockade.settings.local_file import apply
 from stockade.settings.sources import Locations
 from stockade.settings.trust import trust
 from stockade.settings.watch import Change, Watch, watching

@@ -35,8 +35,8 @@ def configure(parser: Parser) -> None:
 
 def change(options: EditOptions, shown: Terminal, locations: Locations | None, edits: Sequence[Edit], done: str) -> int:
     """Write the edits into the local settings and say what was done."""
-    from stockade.settings.edit import apply
     from stockade.settings.load import load
+    from stockade.settings.local_file import apply
 
     place = here(locations)
     lock = load(place).lock

@@ -57,10 +57,10 @@ def _list(options: Options, shown: Terminal, place: Locations) -> int:
 
     trusted = trust.trusted(place.home)
     if options.json:
-        shown.json(dict(trusted))
+        shown.json({file: list(digests) for file, digests in trusted.items()})
         return 0
-    for file, digest in trusted.items():
-        shown.line(f"{tilde(file, place.home)}  {digest[:12]}")
+    for file, digests in trusted.items():
+        shown.line(f"{tilde(file, place.home)}  {digests[0][:12]}")
     return 0
 
 

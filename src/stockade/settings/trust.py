@@ -1,9 +1,10 @@
 """Which project files the user has trusted: by real path and by the exact bytes.
 
-The store is ``~/.stockade/trusted.json``, outside every project, mode 0600: an object from path to
-SHA-256. Whoever could write it could loosen every project's sandbox, so a store that is a link,
-belongs to somebody else, can be written by others or makes no sense is refused with an error; it is
-never used and never silently replaced. Writers take turns by a lock on ``trusted.lock`` beside it.
+The store is ``~/.stockade/trusted.json``, outside every project, mode 0600: an object from path to a
+list of SHA-256, the newest first. The list is short: one content, and during an edit the one before.
+Whoever could write the store could loosen every project's sandbox, so a store that is a link, belongs
+to somebody else, can be written by others or makes no sense is refused with an error; it is never
+used and never silently replaced. Writers take turns by a lock on ``trusted.lock`` beside it.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
 from stockade.errors import SettingsError
 from stockade.escape import escape
@@ -21,31 +22,35 @@ from stockade.settings.problem import Problem
 from stockade.settings.sources import trust_store
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator
+
+    Entries: TypeAlias = dict[str, tuple[str, ...]]
 
 _PATIENCE: Final = 5.0  # seconds to wait for another writer, who needs milliseconds
 _DIGEST_LENGTH: Final = 64
+_MOST: Final = 2  # contents of one file
 
 
 def is_trusted(home: str, file: str, content: bytes) -> bool:
     """Tell whether the user has trusted this file with this content. Raises SettingsError."""
-    return trusted(home).get(os.path.realpath(file)) == _digest(content)
+    return _digest(content) in trusted(home).get(os.path.realpath(file), ())
 
 
-def trust(home: str, file: str, content: bytes) -> None:
-    """Remember that the user trusts this file with this content. Raises SettingsError."""
+def trust(home: str, file: str, content: bytes, *older: bytes) -> None:
+    """Remember that the user trusts this file with this content, or older ones, and no other. Raises SettingsError."""
     real = os.path.realpath(file)
-    _update(home, lambda entries: entries | {real: _digest(content)})
+    digests = tuple(map(_digest, (content, *older)[:_MOST]))
+    _update(home, lambda entries: entries | {real: digests})
 
 
 def untrust(home: str, file: str) -> None:
     """Forget a file, whatever its content. Raises SettingsError."""
     real = os.path.realpath(file)
-    _update(home, lambda entries: {path: digest for path, digest in entries.items() if path != real})
+    _update(home, lambda entries: {path: digests for path, digests in entries.items() if path != real})
 
 
-def trusted(home: str) -> Mapping[str, str]:
-    """Return every trusted file with the hash of its content. Raises SettingsError."""
+def trusted(home: str) -> Entries:
+    """Return every trusted file with the hashes of its content. Raises SettingsError."""
     return _read(trust_store(home))
 
 
@@ -55,7 +60,7 @@ def _digest(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
 
-def _read(store: str) -> dict[str, str]:
+def _read(store: str) -> Entries:
     if os.path.islink(store):
         raise _error(store, "is a link", "Replace it by a file of your own, mode 600.")
     content = read_content(store)
@@ -77,18 +82,22 @@ def _is_open_to_all(directory: str) -> bool:
         return False
 
 
-def _entries(data: bytes, store: str) -> dict[str, str]:
+def _entries(data: bytes, store: str) -> Entries:
     raw = parse(data, store)
     entries = dict(raw) if isinstance(raw, JsonObject) else {}
-    digests = {
-        path: digest for path, digest in entries.items() if isinstance(digest, str) and len(digest) == _DIGEST_LENGTH
-    }
+    digests = {path: tuple(listed) for path, listed in entries.items() if _are_digests(listed)}
     if not isinstance(raw, JsonObject) or len(digests) != len(raw):
         raise _error(store, "is damaged", "Remove it and trust your projects again with `stockade trust`.")
     return digests
 
 
-def _update(home: str, change: Callable[[dict[str, str]], dict[str, str]]) -> None:
+def _are_digests(listed: object) -> TypeGuard[list[str]]:
+    if not isinstance(listed, list) or not 1 <= len(listed) <= _MOST:
+        return False
+    return all(isinstance(digest, str) and len(digest) == _DIGEST_LENGTH for digest in listed)
+
+
+def _update(home: str, change: Callable[[Entries], Entries]) -> None:
     store = trust_store(home)
     try:
         os.makedirs(os.path.dirname(store), mode=0o700, exist_ok=True)
@@ -101,7 +110,7 @@ def _update(home: str, change: Callable[[dict[str, str]], dict[str, str]]) -> No
         raise _error(store, f"cannot be written: {error.strerror}", "Check the directory's permissions.") from None
 
 
-def _encode(entries: Mapping[str, str]) -> bytes:
+def _encode(entries: Entries) -> bytes:
     import json  # only when trust changes
 
     # ASCII only: a path that is not UTF-8 holds lone surrogates, which JSON can escape but UTF-8 cannot hold.
