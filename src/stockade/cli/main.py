@@ -72,10 +72,17 @@ def _run(name: str, words: list[str], shown: Terminal, locations: Locations | No
     module = import_module(f"stockade.cli.{command.module}")
     parser = Parser(prog=f"stockade {name}", description=command.summary)
     module.configure(parser)
-    options = parser.read(words, module.Options())
+    words, own = _split(words) if getattr(module, "TAKES_WORDS", False) else (words, [])
+    options = parser.read(words, module.Options(words=own))
     status: int = module.run(options, shown, locations)
     shown.out.flush()
     return status
+
+
+def _split(words: list[str]) -> tuple[list[str], list[str]]:
+    """Part our own words from those behind ``--``, which argparse would read in its own way."""
+    at = words.index("--") if "--" in words else len(words)
+    return words[:at], words[at + 1 :]
 
 
 def _help(words: list[str], shown: Terminal, locations: Locations | None) -> int:

@@ -21,7 +21,13 @@ class Command(Value):
 COMMANDS: Final[dict[str, Command]] = {
     command.name: command
     for command in (
+        Command("run", "run", "Run a command behind the walls."),
+        Command("shell", "shell", "Open your shell behind the walls."),
+        Command("wrap", "wrap", "Print the line that runs a command behind the walls, for other programs to run."),
         Command("status", "status", "Show the settings in force, who set them, and what this machine lacks."),
+        Command(
+            "doctor", "doctor", "Say whether walls can be built on this machine; if not, why, and the exact remedy."
+        ),
         Command(
             "explain",
             "explain",

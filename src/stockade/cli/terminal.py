@@ -17,7 +17,10 @@ _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": 
 
 
 class Terminal(Value):
-    """Where output goes. Everything that may hold foreign text must be escaped before it comes here."""
+    """Where output goes. Everything that may hold foreign text must be escaped before it comes here.
+
+    Warnings and failures come from everywhere, so what cannot be seen in them is escaped once more.
+    """
 
     out: TextIO
     err: TextIO
@@ -34,7 +37,7 @@ class Terminal(Value):
 
     def warn(self, text: str) -> None:
         """Print a warning line."""
-        print(f"stockade: {self.paint('warning', 'yellow', self.err)}: {text}", file=self.err)
+        print(f"stockade: {self.paint('warning', 'yellow', self.err)}: {_legible(text)}", file=self.err)
 
     def fail(self, error: StockadeError) -> None:
         """Print what is wrong and what to do about it."""
@@ -50,9 +53,9 @@ class Terminal(Value):
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if _coloured(target) else text
 
     def _complain(self, message: str, hint: str) -> None:
-        print(f"stockade: {message}", file=self.err)
+        print(f"stockade: {_legible(message)}", file=self.err)
         if hint:
-            print(f"  {self.paint('hint', 'bold', self.err)}: {hint}", file=self.err)
+            print(f"  {self.paint('hint', 'bold', self.err)}: {_legible(hint)}", file=self.err)
 
 
 def terminal() -> Terminal:
@@ -62,6 +65,12 @@ def terminal() -> Terminal:
         if reconfigure is not None:
             reconfigure(errors="backslashreplace")
     return Terminal(sys.stdout, sys.stderr)
+
+
+def _legible(text: str) -> str:
+    from stockade.escape import legible  # most runs have nothing to complain about
+
+    return legible(text)
 
 
 def _coloured(stream: TextIO) -> bool:

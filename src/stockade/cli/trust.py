@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from stockade.cli.context import here, tilde
 from stockade.cli.flags import add_json
 from stockade.errors import SettingsError, StockadeError
-from stockade.escape import escape, visible
+from stockade.escape import legible
 
 if TYPE_CHECKING:
     from stockade.cli.parser import Parser
@@ -75,7 +75,7 @@ def _report(options: Options, shown: Terminal, place: Locations, contents: dict[
             continue
         shown.line(f"trusted, as it is now: {name}")
         for line in content.decode(errors="replace").splitlines():
-            shown.line("  " + "".join(char if visible(char) else escape(char) for char in line))
+            shown.line(f"  {legible(line)}")
     return 0
 
 

@@ -1,0 +1,24 @@
+"""``stockade shell``: your shell behind the walls, with job control."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from stockade.cli import running
+
+if TYPE_CHECKING:
+    from stockade.cli.terminal import Terminal
+    from stockade.settings.sources import Locations
+
+Options = running.RunOptions
+configure = running.configure
+
+
+def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
+    """Run the shell on a terminal of its own, or on our streams if they are no terminal."""
+    if os.isatty(0):
+        from stockade.cli.relay import relayed
+
+        return relayed(options, shown, locations, None)
+    return running.attached(options, shown, locations, None)
