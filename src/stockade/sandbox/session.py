@@ -38,8 +38,10 @@ _HINTS: Final = {
 class Running:
     """A command that was started. ``outcome`` is set once it has ended."""
 
-    def __init__(self, ticket: int, command: str, limits: Limits, group: Group | None, notes: tuple[str, ...]) -> None:
-        """Begin to measure its time."""
+    def __init__(
+        self, ticket: int, command: str, limits: Limits, group: Group | None = None, notes: tuple[str, ...] = ()
+    ) -> None:
+        """Begin with a command that is being sent."""
         self.ticket = ticket
         self.command = command
         self.limits = limits
@@ -158,15 +160,15 @@ class Session:
             terminal=terminal,
             groups=() if group is None else tuple(group.descriptors),
         )
+        text = command if isinstance(command, str) else " ".join(command)
+        running = Running(0, text, held, group, notes)
         try:
-            ticket = walls.launch(launch, streams)
+            running.ticket = walls.launch(launch, streams)
         except BaseException:
             if group is not None:
                 group.close()
             raise
-        text = command if isinstance(command, str) else " ".join(command)
-        running = Running(ticket, text, held, group, notes)
-        self._running[ticket] = running
+        self._running[running.ticket] = running
         return running
 
     def pump(self) -> tuple[Running, ...]:

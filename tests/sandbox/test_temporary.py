@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.errors import UnavailableError
+from stockade.sandbox.temporary import PREFIX, TemporaryDirectory, sweep
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def make(base: Path) -> TemporaryDirectory:
+    return TemporaryDirectory.make({"TMPDIR": str(base)})
+
+
+def test_private_and_gone_after_use(tmp_path: Path) -> None:
+    made = make(tmp_path)
+    assert os.path.dirname(made.path) == str(tmp_path)
+    assert os.stat(made.path).st_mode & 0o777 == 0o700
+    made.remove()
+    made.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_hostile_command_leaves_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "kept").write_text("x")
+    made = make(tmp_path)
+    top = os.open(made.path, os.O_RDONLY)
+    os.symlink(outside, "link", dir_fd=top)
+    os.mkfifo("pipe", dir_fd=top)
+    os.mkdir(b"odd \xff\n*", dir_fd=top)
+    os.mkdir("closed", 0o700, dir_fd=top)
+    os.mkdir("closed/inner", dir_fd=top)
+    os.chmod("closed", 0, dir_fd=top)
+    here = top
+    for _ in range(1500):  # deeper than recursion and paths allow
+        os.mkdir("d", dir_fd=here)
+        deeper = os.open("d", os.O_RDONLY, dir_fd=here)
+        if here != top:
+            os.close(here)
+        here = deeper
+    os.close(here)
+    os.close(top)
+    made.remove()
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["outside"]
+    assert (outside / "kept").read_text() == "x"
+
+
+def test_the_living_are_left_alone_and_the_dead_are_swept(tmp_path: Path) -> None:
+    living = make(tmp_path)
+    script = (
+        "import os, signal; from stockade.sandbox.temporary import TemporaryDirectory\n"
+        f"made = TemporaryDirectory.make({{'TMPDIR': {str(tmp_path)!r}}})\n"
+        "print(made.path, flush=True)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.strip()
+    assert os.path.isdir(dead)
+    assert os.path.isdir(living.path)
+    sweep(str(tmp_path))
+    assert not os.path.exists(dead)
+    assert os.path.isdir(living.path)
+    living.remove()
+
+
+def test_names_that_are_not_ours_are_not_swept(tmp_path: Path) -> None:
+    (tmp_path / f"{PREFIX}file").write_text("x")
+    (tmp_path / f"{PREFIX}link").symlink_to(tmp_path)
+    (tmp_path / "other").mkdir()
+    sweep(str(tmp_path))
+    assert len(list(tmp_path.iterdir())) == 3
+
+
+def test_a_bad_tmpdir_falls_back() -> None:
+    made = TemporaryDirectory.make({"TMPDIR": "/nonexistent"})
+    assert made.path.startswith("/tmp/")
+    made.remove()
+
+
+def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_path: str, _mode: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "mkdir", full)
+    with pytest.raises(UnavailableError, match="No space left"):
+        make(tmp_path)
