@@ -5,11 +5,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.platforms.distribution import INSTALLERS
 from stockade.platforms.requirements import (
+    BWRAP,
+    IPROUTE,
     LINUX,
     Missing,
     Need,
-    family,
+    Requirement,
     find_program,
     install_command,
     missing,
@@ -20,43 +23,36 @@ from stockade.platforms.requirements import (
 if TYPE_CHECKING:
     from pathlib import Path
 
-BWRAP = LINUX[0]
-
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("requirement", "known", "root", "command"),
     [
-        pytest.param("ID=debian\n", "debian", id="debian"),
-        pytest.param('ID=ubuntu\nID_LIKE="debian"\n', "debian", id="ubuntu"),
-        pytest.param('ID="rocky"\nID_LIKE="rhel centos fedora"\n', "fedora", id="rocky"),
-        pytest.param('ID="opensuse-leap"\nID_LIKE="suse opensuse"\n', "suse", id="opensuse"),
-        pytest.param("ID=arch", "arch", id="arch"),
-        pytest.param("ID=plan9\n", "", id="unknown"),
-        pytest.param("", "", id="empty"),
-        pytest.param("nonsense", "", id="nonsense"),
+        (BWRAP, "debian", True, "apt-get install -y bubblewrap"),
+        (BWRAP, "debian", False, "sudo apt-get install -y bubblewrap"),
+        (BWRAP, "fedora", False, "sudo dnf install -y bubblewrap"),
+        (BWRAP, "gentoo", True, "emerge sys-apps/bubblewrap"),
+        (IPROUTE, "fedora", True, "dnf install -y iproute"),
+        (IPROUTE, "alpine", True, "apk add iproute2"),
+        (BWRAP, "", False, "install bwrap with your system's package manager"),
     ],
 )
-def test_family(text: str, expected: str) -> None:
-    assert family(text) == expected
+def test_install_command(requirement: Requirement, known: str, root: bool, command: str) -> None:  # noqa: FBT001
+    assert install_command(requirement, known, root=root) == command
 
 
-@pytest.mark.parametrize(
-    ("known", "root", "command"),
-    [
-        ("debian", True, "apt-get install -y bubblewrap"),
-        ("debian", False, "sudo apt-get install -y bubblewrap"),
-        ("fedora", False, "sudo dnf install -y bubblewrap"),
-        ("", False, "install bwrap with your system's package manager"),
-    ],
-)
-def test_install_command(known: str, root: bool, command: str) -> None:  # noqa: FBT001
-    assert install_command(BWRAP, known, root=root) == command
+def test_every_family_has_every_package() -> None:
+    assert {requirement.program: set(requirement.packages) for requirement in LINUX} == {
+        key: set(INSTALLERS) for key in ("bwrap", "rg", "nft", "ip")
+    }
 
 
 def test_only_what_is_not_found_is_missing() -> None:
     found = missing(LINUX, lambda name: None if name == "bwrap" else "/usr/bin/x", "debian", root=True)
     assert found == (Missing(BWRAP, "apt-get install -y bubblewrap"),)
-    assert BWRAP.need is Need.REQUIRED
+
+
+def test_nothing_has_to_be_installed_on_linux() -> None:
+    assert {requirement.need for requirement in LINUX} == {Need.OPTIONAL}
 
 
 def test_platforms() -> None:
@@ -74,6 +70,15 @@ def test_find_program_takes_only_what_can_be_run(tmp_path: Path) -> None:
 
 
 def test_missing_here_without_a_path(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.platforms.requirements._ADMINISTRATION", "")
     monkeypatch.setenv("PATH", "")
     monkeypatch.chdir("/")
     assert [one.requirement for one in missing_here()] == list(requirements())
+
+
+def test_programs_of_administrators_are_found_off_the_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    (tmp_path / "nft").write_text("")
+    (tmp_path / "nft").chmod(0o755)
+    monkeypatch.setattr("stockade.platforms.requirements._ADMINISTRATION", str(tmp_path))
+    monkeypatch.setenv("PATH", "/nonexistent")
+    assert "nft" not in [one.requirement.program for one in missing_here()]

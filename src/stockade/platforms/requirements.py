@@ -1,4 +1,4 @@
-"""What a machine must have, why, and the command that installs it on this distribution."""
+"""What a machine should have, why, and the command that installs it on this distribution."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import sys
 from enum import Enum
 from typing import TYPE_CHECKING, Final
 
+from stockade.platforms.distribution import INSTALLERS, as_root, this_distribution
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ class Need(Enum):
 
 
 class Requirement(Value):
-    """A program, what it is needed for, and the package that holds it."""
+    """A program, what it is needed for, and the package that holds it in each family of distributions."""
 
     program: str
     need: Need
@@ -36,23 +37,37 @@ class Missing(Value):
     install: str
 
 
-#: Distribution families by ID or ID_LIKE of os-release(5), with the command that installs a package.
-INSTALLERS: Final = {
-    "debian": "apt-get install -y",
-    "fedora": "dnf install -y",
-    "arch": "pacman -S --noconfirm",
-    "alpine": "apk add",
-    "suse": "zypper install -y",
-}
-_FAMILIES: Final = {"ubuntu": "debian", "rhel": "fedora", "centos": "fedora", "opensuse": "suse", "sles": "suse"}
+def _packages(name: str, **others: str) -> dict[str, str]:
+    """Return the package for every family: one name, and what differs from it."""
+    return dict.fromkeys(INSTALLERS, name) | others
 
-LINUX: Final = (
-    Requirement("bwrap", Need.REQUIRED, "builds the walls", dict.fromkeys(INSTALLERS, "bubblewrap")),
-    Requirement(
-        "rg", Need.OPTIONAL, "finds protected files faster in large trees", dict.fromkeys(INSTALLERS, "ripgrep")
-    ),
-    Requirement("nft", Need.OPTIONAL, "carries programs that know no proxy", dict.fromkeys(INSTALLERS, "nftables")),
+
+BWRAP: Final = Requirement(
+    "bwrap",
+    Need.OPTIONAL,
+    "the door where AppArmor bars all other programs from user namespaces",
+    _packages("bubblewrap", gentoo="sys-apps/bubblewrap"),
 )
+RIPGREP: Final = Requirement(
+    "rg",
+    Need.OPTIONAL,
+    "finds protected files faster in large trees",
+    _packages("ripgrep", gentoo="sys-apps/ripgrep"),
+)
+NFTABLES: Final = Requirement(
+    "nft",
+    Need.OPTIONAL,
+    "carries programs that know no proxy",
+    _packages("nftables", gentoo="net-firewall/nftables"),
+)
+IPROUTE: Final = Requirement(
+    "ip",
+    Need.OPTIONAL,
+    "carries programs that know no proxy",
+    _packages("iproute2", fedora="iproute", gentoo="sys-apps/iproute2"),
+)
+LINUX: Final = (BWRAP, RIPGREP, NFTABLES, IPROUTE)
+_ADMINISTRATION: Final = "/usr/sbin:/sbin:/usr/local/sbin"
 MACOS: Final = (Requirement("sandbox-exec", Need.REQUIRED, "builds the walls; it is part of macOS", {}),)
 
 
@@ -77,15 +92,7 @@ def install_command(requirement: Requirement, family: str, *, root: bool) -> str
     package = requirement.packages.get(family)
     if package is None:
         return f"install {requirement.program} with your system's package manager"
-    return f"{'' if root else 'sudo '}{INSTALLERS[family]} {package}"
-
-
-def family(os_release: str) -> str:
-    """Return the distribution family from the text of os-release(5), or nothing if it is not known."""
-    fields = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
-    names = [fields.get("ID", ""), *fields.get("ID_LIKE", "").strip("\"'").split()]
-    known = (_FAMILIES.get(name.strip("\"'"), name.strip("\"'")) for name in names)
-    return next((name for name in known if name in INSTALLERS), "")
+    return as_root(f"{INSTALLERS[family]} {package}", root=root)
 
 
 def find_program(name: str, path: str | None = None) -> str | None:
@@ -98,11 +105,11 @@ def find_program(name: str, path: str | None = None) -> str | None:
     return None
 
 
+def find_anywhere(name: str) -> str | None:
+    """Look where administrators' programs are too: nft and ip are often not on a user's PATH."""
+    return find_program(name) or find_program(name, _ADMINISTRATION)
+
+
 def missing_here() -> tuple[Missing, ...]:
     """Return what this machine lacks."""
-    try:
-        with open("/etc/os-release", encoding="utf-8", errors="replace") as file:
-            distribution = family(file.read())
-    except OSError:
-        distribution = ""
-    return missing(requirements(), find_program, distribution, root=os.geteuid() == 0)
+    return missing(requirements(), find_anywhere, this_distribution().family, root=os.geteuid() == 0)

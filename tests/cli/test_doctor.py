@@ -1,0 +1,79 @@
+from __future__ import annotations
+
+from errno import EPERM
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.platforms.linux.facts import Facts, Programs, Trials
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0)
+TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg", "/usr/sbin/nft", "/usr/sbin/ip")
+FULL = Facts(release="6.1.0", machine="x86_64", programs=TOOLS, trials=ALL, cgroup=("memory", "pids"), walls="")
+WEAKER = FULL.but(trials=ALL.but(processes=EPERM), walls="x", weaker_walls="")
+BLOCKED = FULL.but(trials=Trials(EPERM, filter=0, listener=0), max_user_namespaces=1, chrooted=True, walls="x")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr("sys.platform", "linux")
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("facts", "status", "enforceable", "last"),
+    [
+        pytest.param(FULL, 0, "full", "Every wall can be built here.", id="full"),
+        pytest.param(WEAKER, 1, "weaker", "Walls can be built here with less: see what is marked weaker.", id="weaker"),
+        pytest.param(
+            BLOCKED,
+            1,
+            "no",
+            "No walls can be built here, and so nothing is run: see what is marked blocked.",
+            id="blocked",
+        ),
+    ],
+)
+def test_verdict(
+    here: Here, machine: pytest.MonkeyPatch, facts: Facts, status: int, enforceable: str, last: str
+) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: facts)
+    said = here("doctor")
+    assert (said.status, said.out.splitlines()[-1], said.err) == (status, last, "")
+    told = here("doctor", "--json")
+    assert (told.status, told.facts["enforceable"]) == (status, enforceable)
+    assert told.facts["facts"]["trials"]["user_namespace"] == facts.trials.user_namespace
+
+
+def test_one_line_each_with_the_remedy_below(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: BLOCKED)
+    assert here("doctor").out.splitlines()[:3] == [
+        "ok       Linux 6.1.0 on x86_64: 5.12 or newer is needed",
+        "blocked  user namespaces: this process runs in a chroot, where the kernel refuses user namespaces",
+        "           use pivot_root instead of chroot: start it by a container engine or systemd-nspawn",
+    ]
+
+
+def test_foreign_text_is_shown_escaped(here: Here, machine: pytest.MonkeyPatch) -> None:
+    odd = FULL.but(release="6.1.0\x1b[2J", programs=TOOLS.but(rg="/tmp/\x1b]0;x\x07/rg"), maker="/\x1b[2J")
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: odd)
+    assert "\x1b" not in here("doctor").out
+
+
+@pytest.mark.parametrize(
+    ("platform", "message"),
+    [
+        ("win32", "stockade: Windows is not supported\n  hint: install WSL2"),
+        ("darwin", "stockade: walls for macOS are not built yet\n  hint: "),
+    ],
+)
+def test_other_platforms_are_refused_clearly(
+    here: Here, monkeypatch: pytest.MonkeyPatch, platform: str, message: str
+) -> None:
+    monkeypatch.setattr("sys.platform", platform)
+    said = here("doctor")
+    assert (said.status, said.out) == (125, "")
+    assert said.err.startswith(message)
