@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.escape import escape, visible
+from stockade.escape import escape, legible, visible
 
 
 @pytest.mark.parametrize(
@@ -64,3 +64,14 @@ def test_an_uncut_result_stands_for_one_text(text: str) -> None:
     shown = escape(text, 1000)
     ascii_only = shown.encode("latin-1", "backslashreplace")
     assert ascii_only.decode("unicode_escape") == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param('plain "quoted" <x> \\x1b', 'plain "quoted" <x> \\x1b', id="what can be seen stays"),
+        pytest.param("a\n\x1b[2J\u202e", "a\\x0a\\x1b[2J\\u202e", id="what cannot is escaped"),
+    ],
+)
+def test_a_line_of_safe_pieces_is_made_legible(text: str, shown: str) -> None:
+    assert legible(text) == shown

@@ -1,3 +1,81 @@
-"""Stockade: shell commands that nobody has read first, behind operating-system walls."""
+"""Stockade: shell commands that nobody has read first, behind operating-system walls.
+
+What is public is what ``__all__`` names. Each name is imported when it is first asked for: to import the package costs
+nothing, and whoever only decides never loads what runs.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
 
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from stockade.errors import InvalidTextError, LockedError, SettingsError, StockadeError, UnavailableError
+    from stockade.policy.decision import decide as decide_host
+    from stockade.policy.effective import load_policy
+    from stockade.policy.exclusion import decide_exclusion
+    from stockade.policy.files import Access
+    from stockade.policy.files import judge as decide_path
+    from stockade.policy.live import LivePolicy, PolicyChange
+    from stockade.policy.model import SandboxPolicy
+    from stockade.policy.places import Disk
+    from stockade.settings.sources import Locations
+
+__all__ = [
+    "Access",
+    "Disk",
+    "InvalidTextError",
+    "LivePolicy",
+    "Locations",
+    "LockedError",
+    "PolicyChange",
+    "SandboxPolicy",
+    "SettingsError",
+    "StockadeError",
+    "UnavailableError",
+    "__version__",
+    "decide_exclusion",
+    "decide_host",
+    "decide_path",
+    "load_policy",
+]
+
+#: Where each name comes from, as the imports above say it to type checkers: module, and name there if it differs.
+_HOMES: Final = {
+    "Access": "stockade.policy.files",
+    "Disk": "stockade.policy.places",
+    "InvalidTextError": "stockade.errors",
+    "LivePolicy": "stockade.policy.live",
+    "Locations": "stockade.settings.sources",
+    "LockedError": "stockade.errors",
+    "PolicyChange": "stockade.policy.live",
+    "SandboxPolicy": "stockade.policy.model",
+    "SettingsError": "stockade.errors",
+    "StockadeError": "stockade.errors",
+    "UnavailableError": "stockade.errors",
+    "decide_exclusion": "stockade.policy.exclusion",
+    "decide_host": "stockade.policy.decision:decide",
+    "decide_path": "stockade.policy.files:judge",
+    "load_policy": "stockade.policy.effective",
+}
+
+
+if not TYPE_CHECKING:  # type checkers have the imports above, and would take any name for one of ours
+
+    def __getattr__(name: str) -> object:
+        """Import a public name when it is first asked for."""
+        if name not in _HOMES:
+            message = f"module {__name__!r} has no attribute {name!r}"
+            raise AttributeError(message)
+        from importlib import import_module
+
+        module, _, there = _HOMES[name].partition(":")
+        value: object = getattr(import_module(module), there or name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    """List the public names, imported or not."""
+    return sorted({*globals(), *__all__})

@@ -55,6 +55,11 @@ def escape(text: str, limit: int = 200) -> str:
     return ("".join(head) + _GAP + "".join(reversed(tail)))[: max(limit, 0)]
 
 
+def legible(text: str) -> str:
+    """Return a line made of safe pieces, with what a reader could not see in it escaped all the same."""
+    return "".join(char if visible(char) else _piece(char) for char in text)
+
+
 def _fill(text: str, room: int) -> list[str]:
     """Escape characters of ``text`` until the next would not fit: an escape is never cut in two."""
     pieces: list[str] = []

@@ -55,3 +55,14 @@ def test_json_survives_names_that_are_not_utf8() -> None:
     out = io.StringIO()
     Terminal(out, io.StringIO()).json({"path": "/tmp/\udcff"})
     assert json.loads(out.getvalue()) == {"path": "/tmp/\udcff"}
+
+
+def test_no_warning_and_no_failure_moves_the_cursor() -> None:
+    err = io.StringIO()
+    shown = Terminal(io.StringIO(), err)
+    shown.warn("a\x1b[2J")
+    shown.fail(StockadeError("b\rc", "d\u202e"))
+    shown.fail(SettingsError([Problem("e\n.json", "$", "f\x07")]))
+    assert err.getvalue() == (
+        "stockade: warning: a\\x1b[2J\nstockade: b\\x0dc\n  hint: d\\u202e\nstockade: e\\x0a.json: f\\x07\n"
+    )

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.errors import LockedError, SettingsError
-from stockade.policy.effective import Diagnosis, diagnose, effective
+from stockade.errors import LockedError, SettingsError, StockadeError
+from stockade.policy.effective import Diagnosis, diagnose, effective, load_policy
 from stockade.settings.decode import examine
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
@@ -134,3 +134,25 @@ def test_a_flat_file_is_complained_about_as_it_is_written() -> None:
     decoded = examine(b'{"network": {"allowedDomains": ["*"], "x": 1}}', Layer.COMMAND_LINE, "f", flat=True)
     found = diagnose(decoded.document, decoded.problems, cwd="/w", home="/h")
     assert [problem.path for problem in found.problems] == ["$.network.allowedDomains[0]", "$.network.x"]
+
+
+def test_the_policy_of_a_directory(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = write(root / "given.json", {"network": {"allowedDomains": ["a.example"]}})
+    environ = {"HOME": str(root)}
+    policy = load_policy(
+        root / "repo", settings_file=given, provider=lambda: {"sandbox": {"failIfUnavailable": False}}, environ=environ
+    )
+    assert (policy.cwd, policy.home, policy.mode.fail_if_unavailable) == (str(root / "repo"), str(root), False)
+    assert [rule.value.text for rule in policy.network.allowed] == ["a.example"]
+    monkeypatch.chdir(root / "repo")
+    monkeypatch.setenv("HOME", str(root))
+    assert load_policy() == load_policy("../repo", environ=environ)
+
+
+def test_a_directory_that_is_gone_is_our_own_error(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    gone = root / "gone"
+    gone.mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    with pytest.raises(StockadeError, match="does not exist any more"):
+        load_policy()

@@ -7,22 +7,23 @@ one about its shape is kept; problems come by file, the highest first, and by pa
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
-from stockade.errors import SettingsError
+from stockade.errors import SettingsError, StockadeError
 from stockade.policy.compile import compile_policy
 from stockade.settings.load import read, settle
 from stockade.settings.merge import merge
+from stockade.settings.sources import Locations
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from stockade.policy.model import SandboxPolicy
     from stockade.settings.document import Document
     from stockade.settings.load import Loaded, Provider, Reading
     from stockade.settings.problem import Problem
-    from stockade.settings.sources import Locations
 
 
 class Effective(Value):
@@ -53,6 +54,27 @@ def effective(locations: Locations, *, flags: Document | None = None, provider: 
     except SettingsError as error:
         raise SettingsError(_all_problems(reading, flags, error.problems)) from None
     return Effective(loaded, policy)
+
+
+def load_policy(
+    cwd: str | os.PathLike[str] | None = None,
+    *,
+    settings_file: str | None = None,
+    provider: Provider | None = None,
+    environ: Mapping[str, str] | None = None,
+) -> SandboxPolicy:
+    """Return the policy in force in a directory, the current one if none is named, for the user of this process.
+
+    ``settings_file`` counts as if given to ``--settings``; ``provider`` is a host program's own say, in the flag layer.
+    Raises LockedError, or SettingsError with all that is wrong with the files.
+    """
+    try:
+        place = os.path.abspath(cwd or os.getcwd())
+    except OSError as error:
+        message = "the working directory does not exist any more"
+        raise StockadeError(message, "change to a directory that exists") from error
+    locations = Locations.here(os.environ if environ is None else environ, place, settings_file)
+    return effective(locations, provider=provider).policy
 
 
 def diagnose(document: Document, problems: Iterable[Problem], *, cwd: str, home: str) -> Diagnosis:

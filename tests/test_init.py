@@ -1,0 +1,58 @@
+"""The library's face: what `stockade` exports, and that asking for nothing imports nothing."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+import stockade
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_everything_that_is_named_is_there_and_documented() -> None:
+    assert [name for name in stockade.__all__ if getattr(stockade, name) is None] == []
+    undocumented = [
+        name for name in stockade.__all__ if not name.startswith("_") and not getattr(stockade, name).__doc__
+    ]
+    assert undocumented == []
+    assert set(stockade.__all__) <= set(dir(stockade))
+
+
+def test_type_checkers_are_told_what_is_imported() -> None:
+    """The imports for types, the table and ``__all__`` name the same things from the same places."""
+    told = {
+        alias.asname or alias.name: node.module + (f":{alias.name}" if alias.asname else "")
+        for node in ast.walk(ast.parse(inspect.getsource(stockade)))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("stockade.")
+        for alias in node.names
+    }
+    assert told == stockade._HOMES
+    assert sorted([*told, "__version__"]) == stockade.__all__
+
+
+def test_what_is_not_public_is_not_there() -> None:
+    with pytest.raises(AttributeError, match="has no attribute 'nonsense'"):
+        _ = stockade.nonsense  # type: ignore[attr-defined]  # that is the point
+
+
+def test_to_import_the_package_imports_nothing_else() -> None:
+    program = "import sys, stockade; print(*sorted(name for name in sys.modules if name.startswith('stockade')))"
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert ran.stdout == "stockade\n"
+
+
+def test_a_policy_in_three_lines(tmp_path: Path) -> None:
+    folder = tmp_path.resolve() / ".stockade"
+    folder.mkdir()
+    (folder / "settings.json").write_text('{"sandbox": {"network": {"allowedDomains": ["a.example"]}}}')
+    policy = stockade.load_policy(tmp_path, environ={"HOME": str(tmp_path.resolve())})
+    assert stockade.decide_host(policy.network, "A.example.", 443, can_ask=False).verdict.value == "allowed"
+    assert stockade.decide_path(policy.files, stockade.Access.WRITE, "out/x", stockade.Disk()).allowed
+    assert not stockade.decide_exclusion(policy.commands.excluded, "docker ps").excluded
