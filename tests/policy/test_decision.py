@@ -220,7 +220,7 @@ def test_the_remedy_names_a_setting_that_exists() -> None:
 
 
 def test_a_file_name_cannot_break_the_line() -> None:
-    hostile = Origin(Layer.PROJECT, "/tmp/\n\x1b[2J</x>/settings.json", "$.a\nb")  # noqa: S108 (only a name)
+    hostile = Origin(Layer.PROJECT, "/tmp/\n\x1b[2J</x>/settings.json", "$.a\nb")
     decision = decide(NetworkRules((), (rule("*", hostile),)), "a.com", 443, can_ask=False)
     assert str(decision).isprintable()
     assert "<" not in str(decision)

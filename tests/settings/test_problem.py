@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from stockade.settings.problem import Problem
+from stockade.settings.problem import Problem, whole_file
 
 
 @pytest.mark.parametrize(
@@ -15,3 +15,7 @@ from stockade.settings.problem import Problem
 )
 def test_a_problem_is_one_line(problem: Problem, text: str) -> None:
     assert str(problem) == text
+
+
+def test_a_file_that_is_wrong_as_a_whole() -> None:
+    assert whole_file("a.json", "is empty", "fill it").problems == (Problem("a.json", "$", "is empty", "fill it"),)

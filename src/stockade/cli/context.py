@@ -38,7 +38,7 @@ def here(locations: Locations | None, settings: str | None = None) -> Locations:
     from stockade.settings.sources import Locations
 
     if locations is None:
-        return Locations.here(os.environ, _working_directory(), settings)
+        return Locations.here(os.environ, settings_file=settings)
     return locations.but(settings_file=settings) if settings else locations
 
 
@@ -59,13 +59,3 @@ def tilde(path: str, home: str) -> str:
 
     inside = home != "/" and (path == home or path.startswith(home + "/"))
     return escape("~" + path[len(home) :] if inside else path)
-
-
-def _working_directory() -> str:
-    from stockade.errors import StockadeError
-
-    try:
-        return os.getcwd()
-    except OSError as error:
-        message = "the working directory does not exist any more"
-        raise StockadeError(message, "change to a directory that exists") from error

@@ -69,7 +69,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
             "excluded": explanation.exclusion.excluded,
             "reason": explanation.exclusion.reason,
         }
-    return _network_facts(explanation)
+    return {"verdict": explanation.verdict.name.lower(), **_grounds(explanation)}
 
 
 def _file_facts(verdict: FileVerdict) -> dict[str, object]:
@@ -77,22 +77,17 @@ def _file_facts(verdict: FileVerdict) -> dict[str, object]:
         "allowed": verdict.allowed,
         "path": verdict.path,
         "place": verdict.place,
+        **_grounds(verdict),
+    }
+
+
+def _grounds(verdict: FileVerdict | NetworkDecision) -> dict[str, object]:
+    return {
         "reason": verdict.reason.name.lower(),
         "words": str(verdict.but(remedy="")),
         "rule": verdict.rule.value.text if verdict.rule else None,
         "origin": _origin_facts(verdict.rule.origin) if verdict.rule else None,
         "remedy": verdict.remedy,
-    }
-
-
-def _network_facts(decision: NetworkDecision) -> dict[str, object]:
-    return {
-        "verdict": decision.verdict.name.lower(),
-        "reason": decision.reason.name.lower(),
-        "words": str(decision.but(remedy="")),
-        "rule": decision.rule.value.text if decision.rule else None,
-        "origin": _origin_facts(decision.rule.origin) if decision.rule else None,
-        "remedy": decision.remedy,
     }
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from stockade.errors import SettingsError, StockadeError
+from stockade.errors import SettingsError
 from stockade.policy.compile import compile_policy
 from stockade.settings.load import read, settle
 from stockade.settings.merge import merge
@@ -68,11 +68,7 @@ def load_policy(
     ``settings_file`` counts as if given to ``--settings``; ``provider`` is a host program's own say, in the flag layer.
     Raises LockedError, or SettingsError with all that is wrong with the files.
     """
-    try:
-        place = os.path.abspath(cwd or os.getcwd())
-    except OSError as error:
-        message = "the working directory does not exist any more"
-        raise StockadeError(message, "change to a directory that exists") from error
+    place = None if cwd is None else os.fspath(cwd)
     locations = Locations.here(os.environ if environ is None else environ, place, settings_file)
     return effective(locations, provider=provider).policy
 

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from stockade.errors import SettingsError
 from stockade.escape import escape
-from stockade.settings.problem import Problem
+from stockade.settings.problem import whole_file
 from stockade.value import Value
+
+if TYPE_CHECKING:
+    from stockade.errors import SettingsError
 
 LIMIT: Final = 1 << 20
 _KINDS: Final = {
@@ -66,12 +68,12 @@ def _read(descriptor: int, file: str) -> Content:
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         kind = _KINDS.get(stat.S_IFMT(status.st_mode), "something else")
-        raise _error(file, f"is {kind}, not a file", "Put a settings file there, or remove it.")
+        raise whole_file(file, f"is {kind}, not a file", "Put a settings file there, or remove it.")
     data = b""
     while len(data) <= LIMIT and (piece := os.read(descriptor, LIMIT + 1 - len(data))):
         data += piece
     if len(data) > LIMIT:
-        raise _error(file, "is larger than 1 MiB", "Settings are short; is this the right file?")
+        raise whole_file(file, "is larger than 1 MiB", "Settings are short; is this the right file?")
     return Content(data, status.st_uid, stat.S_IMODE(status.st_mode))
 
 
@@ -79,16 +81,12 @@ def _require_missing(file: str) -> None:
     """Raise if the name leads nowhere only because a link is broken or its directory is none."""
     parent = os.path.dirname(file)
     if is_there(file):
-        raise _error(file, "is a link that leads nowhere", "Mend the link or remove it.")
+        raise whole_file(file, "is a link that leads nowhere", "Mend the link or remove it.")
     if is_there(parent) and not os.path.isdir(parent):
         kind = "a link that leads nowhere" if os.path.islink(parent) else "not a directory"
-        raise _error(file, f"cannot be read: {escape(parent)} is {kind}", "Mend it or remove it.")
+        raise whole_file(file, f"cannot be read: {escape(parent)} is {kind}", "Mend it or remove it.")
 
 
 def _unreadable(file: str, error: OSError | ValueError) -> SettingsError:
     reason = (error.strerror or "error") if isinstance(error, OSError) else str(error)
-    return _error(file, f"cannot be read: {reason}", "Make it readable for you, or remove it.")
-
-
-def _error(file: str, message: str, hint: str) -> SettingsError:
-    return SettingsError([Problem(file, "$", message, hint)])
+    return whole_file(file, f"cannot be read: {reason}", "Make it readable for you, or remove it.")

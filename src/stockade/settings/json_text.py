@@ -6,9 +6,8 @@ end. Objects keep every member as written, so that a key given twice can be poin
 
 from __future__ import annotations
 
-from stockade.errors import SettingsError
 from stockade.escape import escape
-from stockade.settings.problem import Problem
+from stockade.settings.problem import whole_file
 
 _LONGEST_WHOLE = 18  # digits; anything longer is far beyond every range, and slow to convert
 _LONGEST_SHOWN = 60
@@ -27,9 +26,9 @@ def parse(text: bytes, file: str) -> object:
     try:
         decoded = text.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise _error(file, f"is not UTF-8 (byte {error.start + 1})", "Save the file as UTF-8.") from None
+        raise whole_file(file, f"is not UTF-8 (byte {error.start + 1})", "Save the file as UTF-8.") from None
     if not decoded.strip():
-        raise _error(file, "is empty", "Write {} to set nothing, or remove the file.")
+        raise whole_file(file, "is empty", "Write {} to set nothing, or remove the file.")
     return _parse_text(decoded, file)
 
 
@@ -65,11 +64,11 @@ def _parse_text(text: str, file: str) -> object:
     except json.JSONDecodeError as error:
         where = f"line {error.lineno}, column {error.colno}"
         hint = "JSON has no comments, no single quotes and no comma after the last item."
-        raise _error(file, f"is not JSON: {error.msg} at {where}", hint) from None
+        raise whole_file(file, f"is not JSON: {error.msg} at {where}", hint) from None
     except RecursionError:
-        raise _error(file, "is nested too deeply", "Settings need four levels at most.") from None
+        raise whole_file(file, "is nested too deeply", "Settings need four levels at most.") from None
     except _ConstantError as error:
-        raise _error(file, f"is not JSON: {error} is not a JSON number", "Write a whole number.") from None
+        raise whole_file(file, f"is not JSON: {error} is not a JSON number", "Write a whole number.") from None
 
 
 def _whole(digits: str) -> int | HugeNumber:
@@ -82,7 +81,3 @@ class _ConstantError(Exception):
 
 def _refuse_constant(name: str) -> float:
     raise _ConstantError(name)
-
-
-def _error(file: str, message: str, hint: str) -> SettingsError:
-    return SettingsError([Problem(file, "$", message, hint)])

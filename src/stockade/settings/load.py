@@ -18,7 +18,7 @@ from stockade.settings.layer import Layer
 from stockade.settings.locks import Lock, admit_command_line, confine, find_lock
 from stockade.settings.merge import Settings, merge
 from stockade.settings.ownership import managed_warnings
-from stockade.settings.problem import Problem
+from stockade.settings.problem import Problem, whole_file
 from stockade.settings.sources import FLAG_VARIABLE, Source, settings_files, sources
 from stockade.settings.tighten import Tightened, tighten
 from stockade.settings.trust import is_trusted
@@ -136,7 +136,7 @@ def _read(source: Source, provider: Provider | None) -> _Read | None:
     content = read_content(source.file)
     if content is None:
         if source.required:
-            raise _error(source.file, "does not exist", _MISSING[source.layer])
+            raise whole_file(source.file, "does not exist", _MISSING[source.layer])
         return None
     warnings = managed_warnings(source.file, content) if source.layer is Layer.POLICY else ()
     return _decoded(source, content.data, warnings)
@@ -156,7 +156,7 @@ def _provide(provider: Provider) -> bytes:
         return json.dumps(provider()).encode("ascii")
     except Exception as error:  # a host's own code; whatever it raises, its policy is not known
         message = f"failed: {escape(f'{type(error).__name__}: {error}')}"
-        raise _error(PROVIDER, message, "Mend the provider: without it the policy is not known.") from error
+        raise whole_file(PROVIDER, message, "Mend the provider: without it the policy is not known.") from error
 
 
 def _apply_lock(read: tuple[_Read, ...], lock: Lock | None) -> tuple[tuple[_Read, ...], tuple[str, ...]]:
@@ -209,7 +209,3 @@ def _admit(documents: tuple[Document, ...], lock: Lock | None) -> None:
     for document in documents:
         if document.layer is Layer.COMMAND_LINE:
             admit_command_line(document, lock, below)
-
-
-def _error(file: str, message: str, hint: str) -> SettingsError:
-    return SettingsError([Problem(file, "$", message, hint)])

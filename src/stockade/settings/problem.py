@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from stockade.errors import SettingsError
 from stockade.escape import escape
 from stockade.value import Value
 
@@ -23,3 +24,8 @@ class Problem(Value):
         file = escape(self.file)
         where = file if self.path == "$" else f"{file}: {self.path}"
         return f"{where}: {self.message}"
+
+
+def whole_file(file: str, message: str, hint: str) -> SettingsError:
+    """Return the error of a file with which something is wrong as a whole."""
+    return SettingsError([Problem(file, "$", message, hint)])

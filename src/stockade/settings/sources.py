@@ -16,10 +16,10 @@ import stat
 import sys
 from typing import TYPE_CHECKING, Final
 
-from stockade.errors import SettingsError
+from stockade.errors import StockadeError
 from stockade.settings.content import is_there
 from stockade.settings.layer import Layer
-from stockade.settings.problem import Problem
+from stockade.settings.problem import whole_file
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ MANAGED: Final = (
 )
 FLAG_VARIABLE: Final = "STOCKADE_FLAG_SETTINGS"
 _DIRECTORIES: Final = (".stockade", ".claude")
+_HOME: Final = "HOME"
 _SHARED: Final = "settings.json"
 _LOCAL: Final = "settings.local.json"
 
@@ -46,12 +47,14 @@ class Locations(Value):
     settings_file: str | None = None
 
     @classmethod
-    def here(cls, environ: Mapping[str, str], cwd: str, settings_file: str | None = None) -> Locations:
-        """Return the locations of this user and directory. Raises SettingsError if there is no home.
+    def here(cls, environ: Mapping[str, str], cwd: str | None = None, settings_file: str | None = None) -> Locations:
+        """Return the locations of this user and directory, the current one if none is named.
 
+        Raises SettingsError if there is no home, StockadeError if the current directory is gone.
         Without HOME the user database decides; a HOME that is not absolute is refused. An empty
         STOCKADE_FLAG_SETTINGS counts as not set; relative names are relative to ``cwd``.
         """
+        cwd = os.path.abspath(cwd or _working_directory())
         flag_file = environ.get(FLAG_VARIABLE)
         return cls(
             os.path.realpath(cwd),
@@ -135,7 +138,7 @@ def _ancestors(locations: Locations) -> Iterator[str]:
     while not _is_home(place, locations):
         yield place
         parent = os.path.dirname(place)
-        if _is_repository(place) or parent == place or _is_open_to_all(parent):
+        if _is_repository(place) or parent == place or is_open_to_all(parent):
             return
         place = parent
 
@@ -148,7 +151,8 @@ def _is_repository(place: str) -> bool:
     return is_there(os.path.join(place, ".git"))
 
 
-def _is_open_to_all(place: str) -> bool:
+def is_open_to_all(place: str) -> bool:
+    """Tell whether every user may write a directory; one that is not there is nobody's to write."""
     try:
         return bool(os.stat(place).st_mode & stat.S_IWOTH)
     except OSError:
@@ -167,15 +171,23 @@ def _drop_ins(locations: Locations) -> list[str]:
         names = os.listdir(directory)
     except OSError as error:
         message = f"cannot be listed: {error.strerror}"
-        raise SettingsError([Problem(directory, "$", message, "Ask the administrator of this machine.")]) from None
+        raise whole_file(directory, message, "Ask the administrator of this machine.") from None
     chosen = sorted((name for name in names if name.endswith(".json") and name[0] != "."), reverse=True)
     return [os.path.join(directory, name) for name in chosen]
 
 
+def _working_directory() -> str:
+    try:
+        return os.getcwd()
+    except OSError as error:
+        message = "the working directory does not exist any more"
+        raise StockadeError(message, "change to a directory that exists") from error
+
+
 def _home(environ: Mapping[str, str]) -> str:
-    home = environ.get("HOME") or _home_from_database()
+    home = environ.get(_HOME) or _home_from_database()
     if not os.path.isabs(home):
-        raise SettingsError([Problem("HOME", "$", "is not an absolute path", "Set HOME to your home directory.")])
+        raise whole_file(_HOME, "is not an absolute path", "Set HOME to your home directory.")
     return home
 
 
@@ -186,4 +198,4 @@ def _home_from_database() -> str:
         return pwd.getpwuid(os.getuid()).pw_dir
     except KeyError:
         message = "is not set, and this user is not in the user database"
-        raise SettingsError([Problem("HOME", "$", message, "Set HOME to your home directory.")]) from None
+        raise whole_file(_HOME, message, "Set HOME to your home directory.") from None

@@ -14,12 +14,11 @@ import os
 import stat
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
-from stockade.errors import SettingsError
 from stockade.escape import escape
 from stockade.settings.content import read_content
 from stockade.settings.json_text import JsonObject, parse
-from stockade.settings.problem import Problem
-from stockade.settings.sources import trust_store
+from stockade.settings.problem import whole_file
+from stockade.settings.sources import is_open_to_all, trust_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -62,24 +61,17 @@ def _digest(content: bytes) -> str:
 
 def _read(store: str) -> Entries:
     if os.path.islink(store):
-        raise _error(store, "is a link", "Replace it by a file of your own, mode 600.")
+        raise whole_file(store, "is a link", "Replace it by a file of your own, mode 600.")
     content = read_content(store)
     if content is None:
         return {}
     if content.owner not in (0, os.geteuid()):
-        raise _error(store, f"belongs to user {content.owner}", "Remove it, or run as that user.")
-    if content.mode & (stat.S_IWGRP | stat.S_IWOTH) or _is_open_to_all(os.path.dirname(store)):
-        raise _error(
+        raise whole_file(store, f"belongs to user {content.owner}", "Remove it, or run as that user.")
+    if content.mode & (stat.S_IWGRP | stat.S_IWOTH) or is_open_to_all(os.path.dirname(store)):
+        raise whole_file(
             store, "can be written by other users", f"chmod go-w {escape(store)} {escape(os.path.dirname(store))}"
         )
     return _entries(content.data, store)
-
-
-def _is_open_to_all(directory: str) -> bool:
-    try:
-        return bool(os.stat(directory).st_mode & stat.S_IWOTH)
-    except OSError:  # gone since the store was read; nobody can have written it
-        return False
 
 
 def _entries(data: bytes, store: str) -> Entries:
@@ -87,7 +79,7 @@ def _entries(data: bytes, store: str) -> Entries:
     entries = dict(raw) if isinstance(raw, JsonObject) else {}
     digests = {path: tuple(listed) for path, listed in entries.items() if _are_digests(listed)}
     if not isinstance(raw, JsonObject) or len(digests) != len(raw):
-        raise _error(store, "is damaged", "Remove it and trust your projects again with `stockade trust`.")
+        raise whole_file(store, "is damaged", "Remove it and trust your projects again with `stockade trust`.")
     return digests
 
 
@@ -107,7 +99,7 @@ def _update(home: str, change: Callable[[Entries], Entries]) -> None:
             if after != before:
                 _replace(store, _encode(after))
     except OSError as error:
-        raise _error(store, f"cannot be written: {error.strerror}", "Check the directory's permissions.") from None
+        raise whole_file(store, f"cannot be written: {error.strerror}", "Check the directory's permissions.") from None
 
 
 def _encode(entries: Entries) -> bytes:
@@ -132,7 +124,7 @@ def _turn(lock: str) -> Iterator[None]:
                 break
             except BlockingIOError:
                 if time.monotonic() > end:
-                    raise _error(lock, "is held by another process", "Try again, or end that process.") from None
+                    raise whole_file(lock, "is held by another process", "Try again, or end that process.") from None
                 time.sleep(0.01)
         yield
     finally:
@@ -163,7 +155,3 @@ def _sync(directory: str) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
-
-
-def _error(file: str, message: str, hint: str) -> SettingsError:
-    return SettingsError([Problem(file, "$", message, hint)])
