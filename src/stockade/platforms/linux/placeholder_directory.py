@@ -1,0 +1,250 @@
+"""One directory of the host that holds placeholders: what can be made there, looked at, and removed.
+
+A placeholder is a socket node that nobody listens on, with no permission at all. Git does not see it, opening
+it never waits (ENXIO), and no directory can be made in its place. All placeholders that are made together are hard
+links of one inode: its number is journaled before any name leads to it, and a link costs less than half of a node.
+
+Rules: names are reached through an open directory, never by a path that somebody could bend meanwhile. A link never
+replaces what is there. A node is removed only if it is still that very inode, only by who holds the
+directory's lock exclusively, and that lock is held shared by who relies on a node that somebody else has made.
+
+Source of truth: mknod(2), link(2), flock(2); mount points, when unlinked, go in every namespace (namespace.c).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, Final, Literal
+
+from stockade.platforms.linux.journal import (
+    Journal,
+    Record,
+    lock,
+    new_temporary,
+    nodes_entry,
+    path_entry,
+    temporary_entry,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+State = Literal["made", "present", "unneeded", "impossible", "changed"]
+Verdict = tuple[State, str]
+
+_DIRECTORY: Final = os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_BOOT_MARGIN: Final = 2.0
+_PATIENCE: Final = 0.02  # another user's sandbox needs the lock for less
+_HASTE: Final = 0.002  # what is not removed now, is later
+_ATTEMPTS: Final = 3
+_MADE: Final[Verdict] = ("made", "")
+_PRESENT: Final[Verdict] = ("present", "")
+_REPLACED: Final[Verdict] = ("changed", "something else is there")
+GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE})
+
+
+def is_placeholder(status: os.stat_result) -> bool:
+    """Tell from an ``lstat`` whether this is a placeholder, of whomever: for a plan, nothing is there."""
+    return status.st_mode == stat.S_IFSOCK and not status.st_size
+
+
+class Directory:
+    """A directory, open."""
+
+    __slots__ = ("descriptor", "path", "status")
+
+    def __init__(self, path: str) -> None:
+        """Open it by its path, in which no link may be."""
+        self.path = path
+        try:
+            self.descriptor = os.open(path, os.O_RDONLY | _DIRECTORY)
+        except PermissionError:
+            self.descriptor = os.open(path, os.O_PATH | _DIRECTORY)  # one that may be written but not listed
+        try:
+            self.status = os.fstat(self.descriptor)
+            self._require_no_links()
+        except BaseException:
+            os.close(self.descriptor)
+            raise
+
+    def _require_no_links(self) -> None:
+        if os.readlink(f"/proc/self/fd/{self.descriptor}") != self.path:
+            raise OSError(errno.ELOOP, "a link stands in its path", self.path)
+
+    def close(self, *, unlock: bool = True) -> None:
+        """Close it, and let go of its lock even if a forked process has a copy of the descriptor."""
+        if unlock:
+            lock(self.descriptor, fcntl.LOCK_UN, 0)
+        os.close(self.descriptor)
+
+    def look(self, name: str) -> os.stat_result | None:
+        """Return what the name leads to, without following a link; ``None`` if nothing."""
+        try:
+            return os.stat(name, dir_fd=self.descriptor, follow_symlinks=False)
+        except FileNotFoundError:
+            return None
+
+    def refusal(self, error: OSError) -> Verdict:
+        """Say what it means that no node can be made here."""
+        number = error.errno
+        if number == errno.EROFS:
+            return "unneeded", "the file system is read-only"
+        if number == errno.EACCES and os.geteuid() not in {0, self.status.st_uid}:
+            return "unneeded", "the directory is another user's"
+        if number in GONE:
+            return "changed", "its directory is gone"
+        return "impossible", error.strerror or str(error)
+
+    def clean(self, journal: Journal) -> bool:
+        """Remove what is journaled and still ours; tell whether nothing is left to do."""
+        if lock(self.descriptor, fcntl.LOCK_EX, _HASTE) is False:
+            return False
+        done = [self.remove(name, inode) for inode, name in journal.nodes]
+        done += [self.remove(name, None) for name in journal.temporaries]
+        return all(done)
+
+    def remove(self, name: str, inode: int | None) -> bool:
+        """Remove a placeholder, if it is one and has this inode number; tell whether that is settled."""
+        try:
+            status = self.look(name)
+            # Somebody on the host may put a file of his own here, and then it stays. Between this look and the unlink
+            # lie two microseconds; to move the name aside first would need a way back for what was not ours.
+            if status is not None and is_placeholder(status) and inode in {None, status.st_ino}:
+                os.unlink(name, dir_fd=self.descriptor)
+        except FileNotFoundError:
+            return True
+        except OSError as error:
+            return error.errno in GONE or error.errno == errno.ENAMETOOLONG
+        return True
+
+    def remove_if_stale(self, name: str) -> bool:
+        """Remove a stranger's placeholder that is older than this boot, so that nobody can rely on it any more."""
+        started = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - _BOOT_MARGIN
+        status = self.look(name)
+        if status is None or not is_placeholder(status) or status.st_ctime >= started:
+            return status is None
+        other = Directory(self.path)  # locks of its own: ours may be held already
+        try:
+            if lock(other.descriptor, fcntl.LOCK_EX, _PATIENCE) is not True:
+                return False
+            again = other.look(name)
+            return again is None or (again.st_ctime < started and other.remove(name, status.st_ino))
+        except OSError:
+            return False
+        finally:
+            other.close()
+
+
+class Hold:
+    """What one lease holds in one directory."""
+
+    __slots__ = ("_journal", "_record", "_relies", "directory")
+
+    def __init__(self, directory: Directory, record: Record) -> None:
+        """Take over an open directory and its record, held shared."""
+        self.directory = directory
+        self._record = record
+        self._journal = Journal()
+        self._relies = False
+
+    @property
+    def descriptors(self) -> tuple[int, ...]:
+        """Return what keeps the hold alive in whatever process has a copy."""
+        return (self._record.descriptor, *((self.directory.descriptor,) if self._relies else ()))
+
+    def make(self, names: Sequence[str]) -> dict[str, Verdict]:
+        """See to it that a placeholder is at each name."""
+        found: dict[str, Verdict] = {}
+        self._journal = self._record.read()
+        if self.directory.path not in self._journal.paths:
+            self._record.append(path_entry(self.directory.path))
+        elif self._journal.nodes:  # others are here: most names will be there already
+            found = {name: verdict for name in names if (verdict := self._judge(name)) is not None}
+        missing = [name for name in names if name not in found]
+        return found | self._create(missing) if missing else found
+
+    def release(self) -> None:
+        """Let go; who is the last removes the nodes."""
+        try:
+            if self._record.is_alone() and self.directory.clean(self._record.read()):
+                self._record.remove()
+        finally:
+            self.close(unlock=True)
+
+    def close(self, *, unlock: bool) -> None:
+        """Close the descriptors; without ``unlock`` whoever has copies still holds."""
+        self._record.close(unlock=unlock)
+        self.directory.close(unlock=unlock)
+
+    def _create(self, names: Sequence[str]) -> dict[str, Verdict]:
+        place = self.directory.descriptor
+        temporary = new_temporary()
+        self._record.append(temporary_entry(temporary))
+        try:
+            os.mknod(temporary, stat.S_IFSOCK, dir_fd=place)
+        except OSError as error:
+            return dict.fromkeys(names, self.directory.refusal(error))
+        try:
+            inode = os.stat(temporary, dir_fd=place, follow_symlinks=False).st_ino
+            self._record.append(nodes_entry(inode, names))
+            return {name: self._link(temporary, name) for name in names}
+        finally:
+            self.directory.remove(temporary, None)
+
+    def _link(self, temporary: str, name: str) -> Verdict:
+        place = self.directory.descriptor
+        for _ in range(_ATTEMPTS):
+            try:
+                os.link(temporary, name, src_dir_fd=place, dst_dir_fd=place, follow_symlinks=False)
+            except FileExistsError:
+                verdict = self._judge(name)
+                if verdict is not None:
+                    return verdict
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    return "unneeded", "no name can be so long"
+                return self.directory.refusal(error)
+            else:
+                return _MADE
+        return "changed", "it comes and goes"
+
+    def _judge(self, name: str) -> Verdict | None:
+        """Say what is at a name; ``None`` if nothing is."""
+        status = self.directory.look(name)
+        if status is None:
+            return None
+        if not is_placeholder(status):
+            return _REPLACED
+        if self._is_ours(name, status.st_ino):
+            return _PRESENT
+        if self.directory.remove_if_stale(name):
+            return None
+        return self._rely(name)
+
+    def _is_ours(self, name: str, inode: int) -> bool:
+        """Tell whether it is journaled: as we last read, or since."""
+        if (inode, name) not in self._journal.nodes:
+            self._journal = self._record.read()
+        return (inode, name) in self._journal.nodes
+
+    def _rely(self, name: str) -> Verdict | None:
+        """Use the node of another user or machine: he removes it only if he can have the directory's lock alone."""
+        if not self._relies:
+            self._relies = lock(self.directory.descriptor, fcntl.LOCK_SH, _PATIENCE) is True
+        if not self._relies:
+            return "impossible", "another user's sandbox is there, and the directory cannot be locked"
+        status = self.directory.look(name)
+        if status is None:
+            return None
+        return _PRESENT if is_placeholder(status) else _REPLACED
+
+
+def refusals(names: Iterable[str], error: OSError) -> dict[str, Verdict]:
+    """Say what it means for these names that their directory cannot be opened."""
+    changed = error.errno in GONE
+    verdict: Verdict = ("changed" if changed else "impossible", f"its directory: {error.strerror}")
+    return dict.fromkeys(names, verdict)

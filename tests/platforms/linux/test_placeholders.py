@@ -1,0 +1,611 @@
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import time
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from stockade.errors import InvalidTextError, UnavailableError
+from stockade.platforms.linux import placeholder_directory
+from stockade.platforms.linux.journal import nodes_entry, path_entry, read, record_name, temporary_entry
+from stockade.platforms.linux.placeholders import Lease, Placeholder, acquire, is_placeholder, sweep
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+NAMES = (".bashrc", ".zshrc", ".vscode")
+
+
+class World:
+    """A directory in which sandboxes run, and where they keep their records."""
+
+    def __init__(self, base: Path) -> None:
+        self.tree = base.resolve() / "tree"
+        self.journals = base.resolve() / "journals"
+        self.tree.mkdir(parents=True)
+        self.journals.mkdir(mode=0o700)
+
+    @property
+    def paths(self) -> list[str]:
+        return [f"{self.tree}/{name}" for name in NAMES]
+
+    def acquire(self, *paths: str) -> Lease:
+        return acquire(paths or self.paths, str(self.journals))
+
+    def sweep(self) -> int:
+        return sweep(str(self.journals))
+
+    @property
+    def nodes(self) -> list[str]:
+        return sorted(path.name for path in self.tree.iterdir() if is_placeholder(path.lstat()))
+
+    @property
+    def left(self) -> list[str]:
+        return sorted([*os.listdir(self.tree), *os.listdir(self.journals)])
+
+    def states(self, lease: Lease) -> list[str]:
+        return [placeholder.state for placeholder in lease.placeholders]
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> World:
+    return World(tmp_path)
+
+
+def test_placeholders_are_there_while_held_and_nothing_is_left(world: World) -> None:
+    with world.acquire() as lease:
+        assert lease.placeholders == tuple(Placeholder(path, "made") for path in world.paths)
+        assert lease.targets == tuple(world.paths)
+        assert world.nodes == sorted(NAMES)
+        assert len(world.left) == len(NAMES) + 1
+    assert world.left == []
+    lease.release()
+
+
+def test_a_placeholder_cannot_be_opened_nor_made_a_directory(world: World) -> None:
+    with world.acquire():
+        for path in world.paths:
+            with pytest.raises(OSError, match="No such device or address"):
+                os.open(path, os.O_RDWR | os.O_CREAT)
+            with pytest.raises(FileExistsError):
+                os.mkdir(path)
+
+
+def test_names_of_any_bytes_and_in_any_directory(world: World) -> None:
+    (world.tree / "a\nb\udcff ").mkdir()
+    paths = [f"{world.tree}/a\nb\udcff /*", f"{world.tree}/a\nb\udcff /\udcfe\n", f"{world.tree}/ -x"]
+    with world.acquire(*paths) as lease:
+        assert lease.targets == tuple(paths)
+        assert all(is_placeholder(os.lstat(path)) for path in paths)
+    assert world.left == ["a\nb\udcff "]
+
+
+@pytest.mark.parametrize("first_leaves_first", [True, False])
+def test_only_the_last_removes_them(world: World, *, first_leaves_first: bool) -> None:
+    leases = [world.acquire(), world.acquire(*world.paths, f"{world.tree}/.profile")]
+    assert world.states(leases[1]) == ["present", "present", "present", "made"]
+    before = {name: (world.tree / name).lstat().st_ino for name in NAMES}
+    leases.pop(0 if first_leaves_first else 1).release()
+    assert {name: (world.tree / name).lstat().st_ino for name in NAMES} == before
+    leases.pop().release()
+    assert world.left == []
+
+
+def put_file(path: Path) -> None:
+    path.write_text("real")
+
+
+def put_link(path: Path) -> None:
+    path.symlink_to("nowhere")
+
+
+def put_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+REAL = [
+    pytest.param(put_file, id="file"),
+    pytest.param(put_link, id="dangling link"),
+    pytest.param(lambda path: path.mkdir(), id="directory"),
+    pytest.param(os.mkfifo, id="pipe"),
+    pytest.param(put_socket, id="a socket that was bound"),
+]
+
+
+@pytest.mark.parametrize("put", REAL)
+def test_what_is_really_there_is_reported_and_kept(world: World, put: Callable[[Path], object]) -> None:
+    real = world.tree / NAMES[1]
+    put(real)
+    before = real.lstat()
+    with world.acquire() as lease:
+        assert lease.changed == (Placeholder(str(real), "changed", "something else is there"),)
+        assert lease.targets == (world.paths[0], world.paths[2])
+    assert world.left == [real.name]
+    assert os.path.samestat(real.lstat(), before)
+
+
+@pytest.mark.parametrize("by_sweep", [False, True])
+@pytest.mark.parametrize("put", REAL)
+def test_what_replaces_a_placeholder_is_kept(world: World, put: Callable[[Path], object], *, by_sweep: bool) -> None:
+    lease = world.acquire()
+    real = world.tree / NAMES[0]
+    real.unlink()
+    put(real)
+    before = real.lstat()
+    with world.acquire() as other:
+        assert [placeholder.path for placeholder in other.changed] == [str(real)]
+    if by_sweep:
+        abandon(lease)
+        assert world.sweep() == 1
+    else:
+        lease.release()
+    assert world.left == [real.name]
+    assert os.path.samestat(real.lstat(), before)
+
+
+def abandon(lease: Lease) -> None:
+    """Do to a lease what a SIGKILL does."""
+    for hold in lease._holds:
+        hold.close(unlock=True)
+    lease._holds = []
+
+
+def test_a_stranger_s_socket_of_the_same_shape_is_not_removed(world: World) -> None:
+    lease = world.acquire()
+    victim = world.tree / NAMES[0]
+    os.mknod(world.tree / "other", stat.S_IFSOCK)
+    os.rename(world.tree / "other", victim)
+    lease.release()
+    assert world.left == [victim.name]
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        pytest.param("none/x", ("changed", "its directory: No such file or directory"), id="no directory"),
+        pytest.param("file/x", ("changed", "its directory: Not a directory"), id="a file for a directory"),
+        pytest.param("link/x", ("changed", "its directory: Not a directory"), id="a link to a directory"),
+        pytest.param("link/deep/x", ("changed", "its directory: a link stands in its path"), id="a link on the way"),
+        pytest.param("y" * 256, ("unneeded", "no name can be so long"), id="a name that is too long"),
+    ],
+)
+def test_what_cannot_be_made_is_a_verdict_for_that_name_alone(world: World, path: str, expected: Any) -> None:
+    (world.tree / "file").touch()
+    (world.tree / "real" / "deep").mkdir(parents=True)
+    (world.tree / "link").symlink_to("real")
+    bad = f"{world.tree}/{path}"
+    with world.acquire(bad, *world.paths) as lease:
+        verdicts = {placeholder.path: placeholder for placeholder in lease.placeholders}
+        assert verdicts.pop(bad) == Placeholder(bad, *expected)
+        assert {placeholder.state for placeholder in verdicts.values()} == {"made"}
+        assert list((world.tree / "real" / "deep").iterdir()) == []
+    assert world.left == ["file", "link", "real"]
+
+
+@pytest.mark.parametrize("call", ["mknod", "link"])
+@pytest.mark.parametrize(
+    ("number", "own", "expected"),
+    [
+        pytest.param(errno.EROFS, True, "unneeded", id="read-only file system"),
+        pytest.param(errno.EACCES, True, "impossible", id="own directory"),
+        pytest.param(errno.EACCES, False, "unneeded", id="another's directory"),
+        pytest.param(errno.ENOSPC, True, "impossible", id="full"),
+        pytest.param(errno.EDQUOT, True, "impossible", id="over quota"),
+        pytest.param(errno.EPERM, False, "impossible", id="no sockets here, or immutable"),
+        pytest.param(errno.EINVAL, True, "impossible", id="not such a node"),
+        pytest.param(errno.EOPNOTSUPP, True, "impossible", id="no nodes"),
+        pytest.param(errno.EMLINK, True, "impossible", id="no more links"),
+        pytest.param(errno.ENOENT, True, "changed", id="directory removed"),
+    ],
+)
+def test_the_kernel_s_refusals(
+    world: World, monkeypatch: pytest.MonkeyPatch, call: str, number: int, expected: str, *, own: bool
+) -> None:
+    def owned(owner: int) -> Any:
+        real = os.fstat
+
+        def fstat(descriptor: int) -> os.stat_result:
+            status = list(real(descriptor))
+            status[stat.ST_UID] = owner
+            return os.stat_result(status)
+
+        return fstat
+
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, call, refuse)
+    monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    monkeypatch.setattr(os, "fstat", owned(4242 if own else 1))
+    with world.acquire() as lease:
+        monkeypatch.undo()
+        assert world.states(lease) == [expected] * len(NAMES)
+    assert world.left == []
+
+
+def test_root_is_refused_by_no_owner(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = placeholder_directory.Directory(str(world.tree))
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert directory.refusal(OSError(errno.EACCES, "Permission denied")) == ("impossible", "Permission denied")
+    directory.close()
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="nothing is refused to root")
+def test_real_refusals_of_an_ordinary_user(world: World) -> None:
+    world.tree.chmod(0o555)
+    with world.acquire(*world.paths, "/.stockade-test") as lease:
+        assert world.states(lease) == ["impossible"] * 3 + ["unneeded"]
+    world.tree.chmod(0o300)  # not to be listed, but to be written
+    with world.acquire() as lease:
+        assert world.states(lease) == ["made"] * 3
+    world.tree.chmod(0o700)
+    assert world.left == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give directories away")
+def test_root_in_somebody_s_directory(world: World) -> None:
+    os.chown(world.tree, 12345, 12345)
+    world.tree.chmod(0o700)
+    with world.acquire() as lease:
+        assert world.states(lease) == ["made"] * 3
+    assert world.left == []
+
+
+@pytest.mark.parametrize(
+    "path", ["", ".", "x", "x/y", "/", "/x/", "/x/..", "/x/../y", "/x/./y", "/x//y", "/x\0y/z", "/x/y\0z"]
+)
+def test_only_absolute_normal_paths(world: World, path: str) -> None:
+    with pytest.raises(InvalidTextError, match="absolute"):
+        world.acquire(world.paths[0], path)
+    assert world.left == []
+
+
+def test_no_names_hold_nothing(world: World) -> None:
+    with acquire([], str(world.journals)) as lease:
+        assert (lease.placeholders, lease.descriptors) == ((), ())
+
+
+def test_a_directory_that_moves_or_goes_meanwhile(world: World) -> None:
+    inner = world.tree / "inner"
+    inner.mkdir()
+    with world.acquire(f"{inner}/.bashrc"):
+        inner.rename(world.tree / "moved")
+    assert list((world.tree / "moved").iterdir()) == []
+    with world.acquire(f"{world.tree}/moved/.bashrc"):
+        shutil.rmtree(world.tree / "moved")
+    assert world.left == []
+
+
+def test_a_directory_that_was_made_anew_has_a_record_of_its_own(world: World) -> None:
+    old = world.acquire()
+    world.tree.rename(world.tree.with_name("old"))
+    world.tree.mkdir()
+    with world.acquire() as lease:
+        assert world.states(lease) == ["made"] * 3
+        old.release()
+        assert world.nodes == sorted(NAMES)
+    assert world.left == []
+    assert list(world.tree.with_name("old").iterdir()) == []
+
+
+# --- other users, and other machines' or containers' idea of where the records are ---
+
+
+@pytest.fixture
+def stranger(world: World, tmp_path: Path) -> World:
+    other = World(tmp_path / "stranger")
+    other.tree.rmdir()
+    other.tree = world.tree
+    return other
+
+
+@pytest.mark.parametrize("maker_leaves_first", [True, False])
+def test_a_stranger_s_placeholders_are_relied_on_and_left_to_him(
+    world: World, stranger: World, *, maker_leaves_first: bool
+) -> None:
+    made, relying = world.acquire(), stranger.acquire()
+    assert stranger.states(relying) == ["present"] * 3
+    assert len(relying.descriptors) == 2
+    (made if maker_leaves_first else relying).release()
+    assert world.nodes == sorted(NAMES)
+    (relying if maker_leaves_first else made).release()
+    world.sweep()
+    assert (world.left, stranger.left) == ([], [])
+
+
+def test_a_stranger_s_placeholder_that_cannot_be_relied_on_is_impossible(world: World, stranger: World) -> None:
+    lease = world.acquire()
+    holder = os.open(world.tree, os.O_RDONLY)
+    fcntl.flock(holder, fcntl.LOCK_EX)
+    with stranger.acquire() as other:
+        assert stranger.states(other) == ["impossible"] * 3
+    lease.release()
+    assert world.nodes == sorted(NAMES)
+    os.close(holder)
+    assert world.sweep() == 1
+    assert world.left == []
+
+
+def test_what_is_older_than_this_boot_is_replaced(
+    world: World, stranger: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    abandon(stranger.acquire())
+    monkeypatch.setattr(time, "clock_gettime", lambda _: -10.0)
+    with world.acquire() as lease:
+        assert world.states(lease) == ["made"] * 3
+    assert world.left == []
+
+
+# --- death ---
+
+
+def test_a_lease_outlives_its_owner_in_whoever_has_the_descriptors(world: World) -> None:
+    reader, writer = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        try:
+            lease = world.acquire()
+            if os.fork() == 0:
+                os.close(writer)
+                os.read(reader, 1)  # until the test lets go
+                os._exit(0)
+            assert lease.descriptors
+            os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    assert os.waitpid(owner, 0)[1] == signal.SIGKILL
+    os.close(reader)
+    assert world.sweep() == 0
+    assert world.nodes == sorted(NAMES)
+    os.close(writer)
+    wait_until(lambda: world.sweep() == 1)
+    assert world.left == []
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    while not condition():  # the timeout of the test ends it
+        time.sleep(0.005)
+
+
+def test_release_counts_even_if_a_forked_process_has_copies(world: World) -> None:
+    lease = world.acquire()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(writer)
+        os.read(reader, 1)
+        os._exit(0)
+    lease.release()
+    assert world.left == []
+    os.close(reader)
+    os.close(writer)
+    os.waitpid(child, 0)
+
+
+def test_a_forked_process_does_not_release_for_its_parent(world: World) -> None:
+    with world.acquire() as lease:
+        child = os.fork()
+        if child == 0:
+            try:
+                lease.release()
+            finally:
+                os._exit(0)
+        os.waitpid(child, 0)
+        assert world.sweep() == 0
+        assert world.nodes == sorted(NAMES)
+
+
+# Every call that a lease makes of the file system, each a moment to die in.
+KILLED = """
+import fcntl, os, signal, sys
+fatal, journals, *paths = sys.argv[1:]
+from stockade.platforms.linux import placeholders
+calls = 0
+def deadly(function):
+    def counted(*args, **kwargs):
+        global calls
+        calls += 1
+        if calls == int(fatal):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return function(*args, **kwargs)
+    return counted
+for name in "open close write pread fstat stat readlink mknod link unlink urandom".split():
+    setattr(os, name, deadly(getattr(os, name)))
+fcntl.flock = deadly(fcntl.flock)
+placeholders.acquire(paths, journals).release()
+"""
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["alone", "with another"])
+def test_killed_at_any_moment_the_next_sweep_cleans_and_keeps_what_is_real(tmp_path: Path, *, shared: bool) -> None:
+    fatal, status, dirty = 0, -signal.SIGKILL, 0
+    while status == -signal.SIGKILL:
+        fatal += 1
+        world = World(tmp_path / str(fatal))
+        (world.tree / "real").write_text("real")
+        paths = [*world.paths, f"{world.tree}/real"]
+        other = world.acquire(world.paths[0]) if shared else None
+        command = [sys.executable, "-c", KILLED, str(fatal), str(world.journals), *paths]
+        status = subprocess.run(command, check=False).returncode
+        dirty += world.left != ["real"]
+        if other is not None:
+            assert NAMES[0] in world.nodes, fatal
+            assert world.sweep() == 0, fatal
+            assert NAMES[0] in world.nodes, fatal
+            other.release()
+        else:
+            world.sweep()
+        assert world.left == ["real"], fatal
+    assert status == 0
+    assert fatal > 20
+    assert dirty > 10
+
+
+def test_whatever_call_fails_the_lease_is_whole_or_refused_and_nothing_is_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    outcomes: set[str] = set()
+    for fatal in range(1, 60):
+        world = World(tmp_path / str(fatal))
+        calls = iter(range(1, 1000))
+        with monkeypatch.context() as patch:
+            for name in ("open", "write", "pread", "fstat", "stat", "readlink", "mknod", "link", "unlink"):
+                patch.setattr(os, name, failing(getattr(os, name), calls, fatal))
+            try:
+                lease = world.acquire()
+                outcomes.update(world.states(lease))
+                lease.release()
+            except UnavailableError:
+                outcomes.add("refused")
+        world.sweep()
+        assert world.left == [], fatal
+    assert outcomes == {"made", "impossible", "refused"}
+
+
+def failing(function: Any, calls: Any, fatal: int) -> Any:
+    def counted(*args: Any, **kwargs: Any) -> Any:
+        if next(calls) == fatal:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+        return function(*args, **kwargs)
+
+    return counted
+
+
+def test_without_a_place_for_records_there_is_no_lease(world: World) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        acquire(world.paths, f"{world.journals}/none")
+    assert caught.value.message == f"cannot journal placeholders in {world.journals}/none: No such file or directory"
+    assert caught.value.hint
+    assert sweep(f"{world.journals}/none") == 0
+    assert world.left == []
+
+
+# --- sweeping ---
+
+
+def test_a_sweep_leaves_what_is_held_and_what_is_no_record(world: World) -> None:
+    (world.journals / "README").write_text("x")
+    with world.acquire():
+        assert world.sweep() == 0
+        assert world.nodes == sorted(NAMES)
+    assert world.left == ["README"]
+
+
+def test_a_record_of_a_directory_that_is_another_now_is_dropped_and_nothing_removed(world: World) -> None:
+    os.mknod(world.tree / "x", stat.S_IFSOCK)
+    inode = (world.tree / "x").lstat().st_ino
+    record = world.journals / record_name(1, world.tree.stat().st_ino + 1)
+    record.write_bytes(path_entry(str(world.tree)) + nodes_entry(inode, ["x"]))
+    assert world.sweep() == 1
+    assert world.left == ["x"]
+
+
+kinds = st.sampled_from(["node", "other node", "file", "directory", "link"])
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@given(data=st.data())
+def test_no_journal_makes_a_sweep_remove_what_is_not_that_very_node(world: World, data: st.DataObject) -> None:
+    shutil.rmtree(world.tree)
+    world.tree.mkdir()
+    found = data.draw(st.dictionaries(st.sampled_from([*NAMES, ".stockade-" + "0" * 16]), kinds))
+    for name, kind in found.items():
+        path = world.tree / name
+        if kind in {"node", "other node"}:
+            os.mknod(path, stat.S_IFSOCK | (0 if kind == "node" else 0o600))
+        else:
+            {"file": put_file, "link": put_link, "directory": lambda path: path.mkdir()}[kind](path)
+    inodes = {name: (world.tree / name).lstat().st_ino for name in found}
+    numbers = st.sampled_from([*inodes.values(), 1]) if inodes else st.just(1)
+    entries = st.one_of(
+        st.binary(),
+        st.just(path_entry(str(world.tree))),
+        st.builds(nodes_entry, numbers, st.lists(st.sampled_from([*NAMES, "..", f"../tree/{NAMES[0]}"]))),
+        st.builds(temporary_entry, st.sampled_from([*NAMES, ".stockade-" + "0" * 16])),
+    )
+    text = b"".join(data.draw(st.lists(entries)))
+    (world.journals / record_name(1, world.tree.stat().st_ino)).write_bytes(text)
+    world.sweep()
+    named = read(text)
+    for name, kind in found.items():
+        removed = not os.path.lexists(world.tree / name)
+        ours = (inodes[name], name) in named.nodes or name in named.temporaries
+        assert removed == (kind == "node" and ours and str(world.tree) in named.paths)
+
+
+# --- git ---
+
+
+def test_git_sees_nothing_of_them(world: World) -> None:
+    home = world.journals / "home"
+    home.mkdir()
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "GIT_CONFIG_NOSYSTEM": "1"}
+
+    def git(*arguments: str, directory: Path = world.tree) -> str:
+        command = ["git", "-c", "user.name=n", "-c", "user.email=e", *arguments]
+        done = subprocess.run(command, cwd=directory, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout + done.stderr
+
+    git("init", "-q")
+    (world.tree / "sub").mkdir()
+    (world.tree / "sub" / "file").write_text("1")
+    (world.tree / "untracked").write_text("1")
+    names = [".bashrc", ".gitmodules", ".gitconfig", ".vscode", "sub/.git", "sub/.mcp.json"]
+    with world.acquire(*(f"{world.tree}/{name}" for name in names)) as lease:
+        assert world.states(lease) == ["made"] * len(names)
+        assert git("status", "--porcelain", "-uall") == "?? sub/file\n?? untracked\n"
+        assert git("add", "-A") == ""
+        git("commit", "-qm", "all")
+        assert git("ls-files") == "sub/file\nuntracked\n"
+        assert git("status", "--porcelain", "--ignored", directory=world.tree / "sub") == ""
+        (world.tree / "new").write_text("1")
+        git("stash", "-u")
+        assert git("status", "--porcelain", "-uall") == ""
+        git("stash", "pop")
+        git("clean", "-fdx")
+        assert all(is_placeholder(os.lstat(world.tree / name)) for name in names)
+    assert git("status", "--porcelain", "-uall") == ""
+
+
+# --- many at once ---
+
+CROWD = """
+import os, random, stat, sys, time
+from stockade.platforms.linux.placeholders import acquire, sweep
+seed, journals, tree, *names = sys.argv[1:]
+chance = random.Random(int(seed))
+for turn in range(60):
+    chosen = chance.sample(names, chance.randint(1, len(names)))
+    if chance.random() < 0.1:
+        sweep(journals)
+    lease = acquire([f"{tree}/{name}" for name in chosen], journals)
+    assert len(lease.targets) == len(chosen), lease.placeholders
+    before = {path: os.lstat(path).st_ino for path in lease.targets}
+    for _ in range(chance.randint(0, 5)):
+        time.sleep(chance.random() / 2000)
+        assert {path: os.lstat(path).st_ino for path in lease.targets} == before
+    if chance.random() < 0.02:
+        os._exit(0)  # without letting go, as if killed
+    lease.release()
+"""
+
+
+def test_a_crowd_never_loses_a_placeholder_and_leaves_none(world: World) -> None:
+    arguments = [str(world.journals), str(world.tree), *NAMES]
+    crowd = [subprocess.Popen([sys.executable, "-c", CROWD, str(seed), *arguments]) for seed in range(20)]
+    assert [process.wait() for process in crowd] == [0] * len(crowd)
+    world.sweep()
+    assert world.left == []
