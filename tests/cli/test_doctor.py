@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.platforms.linux.facts import Facts, Programs, Trials
+from stockade.platforms.linux.proof import Attempt, Verdict
 
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
@@ -77,3 +78,29 @@ def test_other_platforms_are_refused_clearly(
     said = here("doctor")
     assert (said.status, said.out) == (125, "")
     assert said.err.startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "status", "line"),
+    [
+        pytest.param(Verdict.HELD, 0, "PASS  try it (refused)", id="held"),
+        pytest.param(Verdict.MOOT, 0, "----  try it (refused)", id="moot"),
+        pytest.param(Verdict.HOLE, 1, "HOLE  try it (refused)", id="hole"),
+    ],
+)
+def test_proof(here: Here, machine: pytest.MonkeyPatch, verdict: Verdict, status: int, line: str) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    machine.setattr("stockade.platforms.linux.proof.prove", lambda _: iter([Attempt("try it", verdict, "refused")]))
+    said = here("doctor", "--prove")
+    assert said.status == status
+    assert said.out.splitlines()[-3] == line
+    told = here("doctor", "--prove", "--json")
+    assert told.status == status
+    assert told.facts["proof"] == [{"name": "try it", "verdict": verdict.value, "note": "refused"}]
+
+
+def test_where_no_walls_stand_nothing_is_tried(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: BLOCKED)
+    told = here("doctor", "--prove", "--json")
+    assert told.status == 1
+    assert "proof" not in told.facts

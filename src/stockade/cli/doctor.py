@@ -1,6 +1,7 @@
 """``stockade doctor``: can walls be built on this machine, and if not, why and what to do.
 
-Exit status: 0 if everything can be enforced, 1 if less or nothing can, or if an escape succeeded.
+``--prove`` builds walls and tries to get past them, each attack once outside as the control and once inside.
+Exit status: 0 if everything can be enforced, 1 if less or nothing can, or if an attack succeeded.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from stockade.cli.terminal import Terminal
     from stockade.platforms.linux.diagnosis import Diagnosis, Finding
     from stockade.platforms.linux.facts import Facts
+    from stockade.platforms.linux.proof import Arena, Attempt, Runner
     from stockade.settings.sources import Locations
 
 _MARKS: Final = {
@@ -24,6 +26,9 @@ _MARKS: Final = {
     "missing": ("missing", "yellow"),
     "blocked": ("blocked", "red"),
 }
+_VERDICTS: Final = {"held": ("PASS", "green"), "hole": ("HOLE", "red"), "moot": ("----", "dim")}
+_PATIENCE: Final = 20.0
+_NOTE: Final = 100
 _WIDTH: Final = max(len(mark) for mark, _ in _MARKS.values())
 _SUMMARY: Final = {
     "full": ("Every wall can be built here.", "green"),
@@ -36,10 +41,12 @@ class Options(argparse.Namespace):
     """What the command line parses to."""
 
     json: bool
+    prove: bool
 
 
 def configure(parser: Parser) -> None:
     """Add the arguments."""
+    parser.add_argument("--prove", action="store_true", help="build walls and try to get past them, live")
     add_json(parser)
 
 
@@ -62,11 +69,55 @@ def _examine(options: Options, shown: Terminal) -> int:
 
     facts = read_facts()
     diagnosis = diagnose(facts)
-    if options.json:
-        shown.json(_facts(facts, diagnosis))
-    else:
+    if not options.json:
         _print(diagnosis, shown)
-    return 0 if diagnosis.enforceable.value == "full" else 1
+    attempts = _prove(diagnosis.enforceable.value, options, shown) if options.prove else []
+    if options.json:
+        shown.json(_facts(facts, diagnosis) | _proof(attempts))
+    broken = any(attempt.verdict.value == "hole" for attempt in attempts)
+    return 1 if broken or diagnosis.enforceable.value != "full" else 0
+
+
+def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:
+    """Make every attack and tell of each as it ends."""
+    if enforceable == "no":
+        return []
+    from stockade.platforms.linux.proof import prove
+
+    if not options.json:
+        shown.line()
+    attempts = []
+    for attempt in prove(_walled(weaker=enforceable == "weaker")):
+        attempts.append(attempt)
+        if not options.json:
+            _print_attempt(attempt, shown)
+    if not options.json:
+        _print_sum(attempts, shown)
+    return attempts
+
+
+def _walled(*, weaker: bool) -> Runner:
+    """Return what runs words behind walls around the project of an arena."""
+    from stockade.policy.compile import compile_policy
+    from stockade.sandbox.blocking import BlockingSandbox
+    from stockade.settings.catalog import DENY_READ, WEAKER_NESTED
+    from stockade.settings.document import Document
+    from stockade.settings.layer import Layer
+    from stockade.settings.merge import merge
+
+    def run_inside(arena: Arena, words: list[str]) -> tuple[int, str]:
+        values = {DENY_READ.name: (f"{arena.project}/denied",), WEAKER_NESTED.name: weaker}
+        policy = compile_policy(merge([Document(Layer.COMMAND_LINE, "", values)]), cwd=arena.project, home=arena.folder)
+        with BlockingSandbox(policy) as sandbox:
+            result = sandbox.run(words, timeout=_PATIENCE)
+        return result.status, result.output + result.errors
+
+    return run_inside
+
+
+def _proof(attempts: list[Attempt]) -> dict[str, object]:
+    told = [{"name": one.name, "verdict": one.verdict.value, "note": one.note} for one in attempts]
+    return {"proof": told} if told else {}
 
 
 def _facts(facts: Facts, diagnosis: Diagnosis) -> dict[str, object]:
@@ -101,3 +152,16 @@ def _print_finding(finding: Finding, shown: Terminal) -> None:
     shown.line(f"{shown.paint(mark, style)}{padding}  {escape(finding.what)}: {escape(finding.why, 400)}")
     for line in finding.remedy.splitlines():
         shown.line(f"{' ' * _WIDTH}    {line}")
+
+
+def _print_attempt(attempt: Attempt, shown: Terminal) -> None:
+    mark, style = _VERDICTS[attempt.verdict.value]
+    note = f" ({escape(attempt.note, _NOTE)})" if attempt.note else ""
+    shown.line(f"{shown.paint(mark, style)}  {attempt.name}{shown.paint(note, 'dim')}")
+
+
+def _print_sum(attempts: list[Attempt], shown: Terminal) -> None:
+    counts = {verdict: sum(one.verdict.value == verdict for one in attempts) for verdict in _VERDICTS}
+    shown.line()
+    text = f"{len(attempts)} attacks: {counts['held']} held, {counts['hole']} got through, {counts['moot']} moot."
+    shown.line(shown.paint(text, "red" if counts["hole"] else "green"))
