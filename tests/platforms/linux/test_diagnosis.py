@@ -277,6 +277,20 @@ BLOCKED = [
         id="unknown",
     ),
     pytest.param(
+        RHEL.but(trials=refused(user_namespace=EPERM)),
+        "user namespaces",
+        "none of the known reasons fits",
+        ("journalctl -k",),
+        id="SELinux would answer otherwise",
+    ),
+    pytest.param(
+        ROOT.but(unprivileged_userns_clone=0, chrooted=True, trials=refused(user_namespace=EPERM)),
+        "user namespaces",
+        "this process runs in a chroot",
+        ("pivot_root",),
+        id="root is not bound by unprivileged_userns_clone",
+    ),
+    pytest.param(
         DEBIAN.but(trials=Trials()),
         "user namespaces",
         "could not be tried",
