@@ -38,7 +38,7 @@ class Mount(Value):
             message = f"no such mount operation: {self.operation!r}"
             raise InvalidTextError(message, f"use one of {', '.join(_OPERATIONS)}")
         for path in filter(None, (self.target, self.source)):
-            if os.path.normpath(path) != path or not path.startswith("/") or "\0" in path:
+            if os.path.normpath(path) != path or path[:2] == "//" or path[:1] != "/" or "\0" in path:
                 message = f"not an absolute, normal path: {path!r}"
                 raise InvalidTextError(message, "resolve the path first")
         if self.target == "/" and self.operation != "writable":

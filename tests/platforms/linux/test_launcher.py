@@ -1,0 +1,81 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stockade.platforms.linux.jail import Ended, Jail, Request, Started
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    Outcome = Callable[..., tuple[int, str, str]]
+
+ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
+
+
+def test_announced_signalled_and_ended(jail: Jail, tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    streams = (nothing, nothing, nothing)
+    polite = jail.run(
+        Request(
+            ("sh", "-c", "trap 'exit 7' TERM; touch up; while :; do sleep 0.01; done"),
+            ENVIRONMENT,
+            str(tmp_path),
+            announce=True,
+        ),
+        streams,
+    )
+    assert jail.receive() == Started(polite)
+    while not (tmp_path / "up").exists():
+        time.sleep(0.01)
+    jail.signal(polite, signal.SIGTERM)
+    answer = jail.receive()
+    assert isinstance(answer, Ended)
+    assert (answer.number, os.waitstatus_to_exitcode(answer.status)) == (polite, 7)
+    stubborn = jail.run(Request(("sh", "-c", "trap '' TERM INT HUP; sleep 60"), ENVIRONMENT, str(tmp_path)), streams)
+    jail.end(stubborn)
+    answer = jail.receive()
+    assert isinstance(answer, Ended)
+    assert (answer.number, os.waitstatus_to_exitcode(answer.status)) == (stubborn, -9)
+    os.close(nothing)
+
+
+def test_fifty_commands_at_once(jail: Jail, tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    numbers = [
+        jail.run(Request(("sh", "-c", f"sleep 0.05; exit {i}"), ENVIRONMENT, str(tmp_path)), (nothing,) * 3)
+        for i in range(50)
+    ]
+    answers = [jail.receive() for _ in numbers]
+    os.close(nothing)
+    found = {a.number: os.waitstatus_to_exitcode(a.status) for a in answers if isinstance(a, Ended)}
+    assert found == dict(zip(numbers, range(50), strict=True))
+
+
+def test_a_thousand_commands_leave_nothing(jail: Jail, outcome: Outcome) -> None:
+    def held() -> tuple[int, list[int]]:
+        deadline = time.monotonic() + 5
+        while len(children(launcher_of(jail))) > 1 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        return len(children(launcher_of(jail))), [
+            sum(1 for _ in Path(f"/proc/{p}/fd").iterdir()) for p in (os.getpid(), jail.pid)
+        ]
+
+    for _ in range(20):
+        outcome(jail, "true")
+    before = held()
+    for _ in range(1000):
+        assert outcome(jail, "true") == (0, "", "")
+    assert held() == before
+
+
+def launcher_of(jail: Jail) -> int:
+    (launcher,) = children(jail.pid)
+    return launcher
+
+
+def children(pid: int) -> list[int]:
+    return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
