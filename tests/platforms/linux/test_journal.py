@@ -119,6 +119,13 @@ def test_a_record_that_lost_its_name_while_we_waited_is_opened_anew(
     record.close()
 
 
+def test_nobody_is_alone_with_a_record_that_lost_its_name(tmp_path: Path) -> None:
+    record = Record.shared(str(tmp_path / "1-1"))
+    record.remove()
+    assert not record.is_alone()
+    record.close()
+
+
 def test_a_record_that_somebody_keeps_is_an_error_with_a_hint(tmp_path: Path) -> None:
     path = str(tmp_path / "1-1")
     Record.shared(path).close()
