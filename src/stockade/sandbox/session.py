@@ -19,7 +19,7 @@ from stockade.sandbox import environment, shell
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.result import Result
-from stockade.sandbox.temporary import TemporaryDirectory
+from stockade.platforms.temporary import TemporaryDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

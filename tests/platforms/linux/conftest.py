@@ -80,7 +80,7 @@ def start(program: bytes, *argv: str, text: str = "", cwd: str | None = None) ->
     """Run argv, or Python program text, under the filter; an empty filter is the control run."""
     script = INSTALL + text if text else EXECUTE
     command = [sys.executable, "-I", "-c", script, program.hex(), *argv]
-    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=100, check=False)  # noqa: S603 -- the commands are the tests' own
+    return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=100, check=False)
 
 
 @pytest.fixture(scope="session")

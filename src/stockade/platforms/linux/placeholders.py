@@ -27,7 +27,7 @@ from stockade.platforms.linux.placeholder_directory import (
     is_placeholder,
     refusals,
 )
-from stockade.platforms.linux.runtime_directory import runtime_directory
+from stockade.platforms.runtime_directory import runtime_directory
 from stockade.value import Value
 
 if TYPE_CHECKING:

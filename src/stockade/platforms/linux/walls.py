@@ -141,7 +141,7 @@ class LinuxWalls:
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
 
     def _lost(self, cell: _Cell) -> list[Outcome]:
-        """The helpers were killed, and every command with them: say so, and build anew for the next."""
+        """Tell that the helpers were killed, and every command with them; the next command gets new ones."""
         outcomes = [Outcome(ticket, failure=_GONE) for ticket in cell.tickets.values()]
         for ticket in cell.tickets.values():
             del self._places[ticket]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import UnavailableError
-from stockade.sandbox.temporary import PREFIX, TemporaryDirectory, sweep
+from stockade.platforms.temporary import PREFIX, TemporaryDirectory, sweep
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,11 +20,11 @@ def make(base: Path) -> TemporaryDirectory:
 
 def test_private_and_gone_after_use(tmp_path: Path) -> None:
     made = make(tmp_path)
-    assert os.path.dirname(made.path) == str(tmp_path)
+    assert made.path.startswith(f"{tmp_path}/stockade-{os.geteuid()}/")
     assert os.stat(made.path).st_mode & 0o777 == 0o700
     made.remove()
     made.remove()
-    assert list(tmp_path.iterdir()) == []
+    assert os.listdir(os.path.dirname(made.path)) == []
 
 
 def test_what_a_hostile_command_leaves_is_removed_and_nothing_else(tmp_path: Path) -> None:
@@ -49,14 +49,14 @@ def test_what_a_hostile_command_leaves_is_removed_and_nothing_else(tmp_path: Pat
     os.close(here)
     os.close(top)
     made.remove()
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["outside"]
+    assert not os.path.exists(made.path)
     assert (outside / "kept").read_text() == "x"
 
 
 def test_the_living_are_left_alone_and_the_dead_are_swept(tmp_path: Path) -> None:
     living = make(tmp_path)
     script = (
-        "import os, signal; from stockade.sandbox.temporary import TemporaryDirectory\n"
+        "import os, signal; from stockade.platforms.temporary import TemporaryDirectory\n"
         f"made = TemporaryDirectory.make({{'TMPDIR': {str(tmp_path)!r}}})\n"
         "print(made.path, flush=True)\n"
         "os.kill(os.getpid(), signal.SIGKILL)\n"
@@ -64,7 +64,7 @@ def test_the_living_are_left_alone_and_the_dead_are_swept(tmp_path: Path) -> Non
     dead = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stdout.strip()
     assert os.path.isdir(dead)
     assert os.path.isdir(living.path)
-    sweep(str(tmp_path))
+    sweep(os.path.dirname(living.path))
     assert not os.path.exists(dead)
     assert os.path.isdir(living.path)
     living.remove()
@@ -80,7 +80,7 @@ def test_names_that_are_not_ours_are_not_swept(tmp_path: Path) -> None:
 
 def test_a_bad_tmpdir_falls_back() -> None:
     made = TemporaryDirectory.make({"TMPDIR": "/nonexistent"})
-    assert made.path.startswith("/tmp/")
+    assert made.path.startswith(f"/tmp/stockade-{os.geteuid()}")
     made.remove()
 
 
@@ -88,6 +88,7 @@ def test_no_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(_path: str, _mode: int) -> None:
         raise OSError(28, "No space left on device")
 
+    make(tmp_path).remove()
     monkeypatch.setattr(os, "mkdir", full)
     with pytest.raises(UnavailableError, match="No space left"):
         make(tmp_path)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import UnavailableError
-from stockade.platforms.linux.runtime_directory import runtime_directory
+from stockade.platforms.runtime_directory import runtime_directory
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,7 +1,8 @@
 """The session's own temporary directory: private, there before the first command, gone after the last.
 
-The owner holds a lock (flock) on the directory itself. So a directory whose lock can be had belongs to nobody
-any more, and whoever starts next removes it: no list of directories is needed, and no crash can lose one.
+It lies in the user's private directory, which holds nothing else. The owner holds a lock (flock) on it: one whose
+lock can be had belongs to nobody any more, and whoever starts next removes it. So no list of directories is needed,
+and no crash can lose one.
 
 What commands left in it is removed without following links and without recursion, since they choose its depth.
 """
@@ -15,11 +16,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 from stockade.errors import UnavailableError
+from stockade.platforms.runtime_directory import runtime_directory
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-PREFIX: Final = "stockade-"
+#: Where temporary files go if TMPDIR does not say.
+PLACES: Final = ("/tmp", "/var/tmp", "/dev/shm")  # noqa: S108 - used with care, see runtime_directory
+PREFIX: Final = "tmp-"
 _FLAGS: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _TRIES: Final = 100
 
@@ -54,7 +58,7 @@ class TemporaryDirectory:
 
 
 def sweep(base: str) -> None:
-    """Remove the directories of sessions that are dead. What belongs to another user is left alone."""
+    """Remove the directories of sessions that are dead from a private directory of this user."""
     for path in _candidates(base):
         try:
             descriptor = os.open(path, _FLAGS)
@@ -70,11 +74,12 @@ def sweep(base: str) -> None:
 
 
 def _base(environment: Mapping[str, str]) -> str:
-    for base in (environment.get("TMPDIR", ""), "/tmp", "/var/tmp", "/dev/shm"):  # noqa: S108 - the host's own places
-        if base.startswith("/") and os.path.isdir(base) and os.access(base, os.W_OK | os.X_OK):
-            return os.path.realpath(base)
-    message = "there is no place for temporary files: neither $TMPDIR nor /tmp can be written"
-    raise UnavailableError(message, "set TMPDIR to a directory that you can write")
+    """Return the private directory in the host's own place for temporary files."""
+    chosen = environment.get("TMPDIR", "")
+    if chosen.startswith("/"):
+        with suppress(UnavailableError):
+            return runtime_directory((os.path.realpath(chosen),))
+    return runtime_directory(PLACES)
 
 
 def _make_locked(path: str) -> int | None:
