@@ -87,3 +87,25 @@ def test_a_reader_that_leaves_early_gets_no_traceback() -> None:
     script = f"'{sys.executable}' -m stockade schema | head -1"
     done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
     assert (done.stdout, done.stderr) == ("{\n", "")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="/dev/full is Linux's")
+@pytest.mark.parametrize("words", ["schema", "--version", "--help"])
+def test_an_output_that_cannot_be_written_is_one_line(words: str) -> None:
+    script = f"exec '{sys.executable}' -m stockade {words} >/dev/full"
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr.splitlines()) == (
+        125,
+        [
+            "stockade: the output cannot be written: No space left on device",
+            "  hint: see where it goes: is the disk full?",
+        ],
+    )
+
+
+@pytest.mark.parametrize(("closed", "status"), [("schema >&-", 0), ("schemma 2>&-", 125), ("--version >&- 2>&-", 0)])
+def test_streams_may_be_closed(closed: str, status: int) -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"exec '{sys.executable}' -m stockade {closed}"], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", "")

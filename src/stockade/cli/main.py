@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from stockade.cli.registry import COMMANDS
-from stockade.cli.terminal import FAILURE, terminal
+from stockade.cli.terminal import FAILURE, leave_output, terminal
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:
@@ -25,7 +25,8 @@ def main(arguments: Sequence[str] | None = None, locations: Locations | None = N
     words = list(sys.argv[1:] if arguments is None else arguments)
     shown = terminal()
     try:
-        return _dispatch(words, shown, locations)
+        status = _dispatch(words, shown, locations)
+        shown.flush()
     except StockadeError as error:
         shown.fail(error)
         return FAILURE
@@ -33,7 +34,7 @@ def main(arguments: Sequence[str] | None = None, locations: Locations | None = N
         return 130
     except BrokenPipeError:
         # The reader of our output has gone; nothing is left to say, not even at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        leave_output()
         return FAILURE
     except Exception as error:
         if os.environ.get("STOCKADE_DEBUG"):
@@ -47,6 +48,7 @@ def main(arguments: Sequence[str] | None = None, locations: Locations | None = N
             )
         )
         return FAILURE
+    return status
 
 
 def _dispatch(words: list[str], shown: Terminal, locations: Locations | None) -> int:
@@ -75,7 +77,6 @@ def _run(name: str, words: list[str], shown: Terminal, locations: Locations | No
     words, own = _split(words) if getattr(module, "TAKES_WORDS", False) else (words, [])
     options = parser.read(words, module.Options(words=own))
     status: int = module.run(options, shown, locations)
-    shown.out.flush()
     return status
 
 

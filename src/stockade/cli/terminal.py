@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Final, TextIO
+from typing import Final, TextIO
 
-from stockade.errors import SettingsError
+from stockade.errors import SettingsError, StockadeError
 from stockade.value import Value
-
-if TYPE_CHECKING:
-    from stockade.errors import StockadeError
 
 FAILURE: Final = 125
 _CODES: Final = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
@@ -27,13 +24,17 @@ class Terminal(Value):
 
     def line(self, text: str = "") -> None:
         """Print one line."""
-        print(text, file=self.out)
+        self._write(f"{text}\n")
 
     def json(self, value: object) -> None:
         """Print a value for programs. Lone surrogates of odd file names stay readable as escapes."""
         import json
 
-        print(json.dumps(value, indent=2, ensure_ascii=True), file=self.out)
+        self._write(json.dumps(value, indent=2, ensure_ascii=True) + "\n")
+
+    def flush(self) -> None:
+        """Let everything printed so far arrive. Raises StockadeError if it cannot."""
+        self._write("", flush=True)
 
     def warn(self, text: str) -> None:
         """Print a warning line."""
@@ -52,6 +53,16 @@ class Terminal(Value):
         target = self.out if stream is None else stream
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if _coloured(target) else text
 
+    def _write(self, text: str, *, flush: bool = False) -> None:
+        try:
+            print(text, file=self.out, end="", flush=flush)
+        except BrokenPipeError:  # the reader has gone, which is for the caller to take as an end
+            raise
+        except OSError as error:
+            leave_output()
+            message = f"the output cannot be written: {error.strerror}"
+            raise StockadeError(message, "see where it goes: is the disk full?") from error
+
     def _complain(self, message: str, hint: str) -> None:
         print(f"stockade: {_legible(message)}", file=self.err)
         if hint:
@@ -60,11 +71,21 @@ class Terminal(Value):
 
 def terminal() -> Terminal:
     """Return the terminal of this process. Names that are not UTF-8 must not make printing fail."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")
-    return Terminal(sys.stdout, sys.stderr)
+    return Terminal(_stream(sys.stdout), _stream(sys.stderr))
+
+
+def leave_output() -> None:
+    """Send what is still to be printed nowhere, so that its failure is not told once more at exit."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+
+
+def _stream(stream: TextIO | None) -> TextIO:
+    if stream is None:  # closed by whoever started us
+        return open(os.devnull, "w", encoding="utf-8")
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+    return stream
 
 
 def _legible(text: str) -> str:

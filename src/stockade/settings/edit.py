@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final
 
 from stockade.errors import InvalidTextError, SettingsError
+from stockade.escape import escape
 from stockade.settings.catalog import Kind
 from stockade.settings.problem import Problem
 from stockade.value import Value
@@ -51,6 +52,10 @@ class _Items(Edit):
         if self.key.kind is not Kind.TEXTS:
             message = f"{self.key.name} is not a list of texts"
             raise InvalidTextError(message, f"It takes {self.key.expected}.")
+        for item in self.items:
+            if any("\ud800" <= char <= "\udfff" for char in item):
+                message = f'"{escape(item)}" cannot be kept in a settings file: it is not UTF-8'
+                raise InvalidTextError(message, "Name a folder above it, or write * for the characters that are not.")
 
 
 class AddItems(_Items):
