@@ -64,11 +64,14 @@ INNER: Final[Mapping[str, Mapping[str, str]]] = {
         "commondir": _ELSEWHERE,
     },
 }
+#: Every (folded) name at which something is protected.
+HELD: Final = frozenset((*NAMES, *INNER))
 #: What ``sandbox.filesystem.allowGitConfig`` lifts.
 CONFIGS: Final = frozenset({"config", "config.worktree"})
 #: What a linked worktree keeps for itself, of all these.
 _OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
-_UNSEARCHED: Final = frozenset({"node_modules", ".git"})
+#: Directories below which nothing is searched.
+UNSEARCHED: Final = frozenset({"node_modules", ".git"})
 _GIT_FILE: Final = "git on the host takes its repository from it"
 
 
@@ -108,7 +111,7 @@ def protected_by(place: str, root: str, search: Search, places: Places) -> Prote
     names = names_of(place)
     top = len(names_of(root))
     for depth in range(min(len(names), top + search.depth + 1)):
-        if not _UNSEARCHED.isdisjoint(name.casefold() for name in names[top:depth]):
+        if not UNSEARCHED.isdisjoint(name.casefold() for name in names[top:depth]):
             return None
         protection = _held(names[:depth], names[depth:], search, places, at_root=depth <= top)
         if protection is not None:
@@ -219,12 +222,18 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
 def _find(directory: str, level: int, search: Search, places: Places) -> Iterator[Protection]:
     for name in places.names(directory):
         path, folded = joined([*names_of(directory), name]), name.casefold()
-        if folded in NAMES:
-            yield Protection(folded, path, _place(path, places), NAMES[folded])
-        elif folded in INNER:
-            yield from _find_inner(folded, path, search, places)
-        if folded not in _UNSEARCHED and level < search.depth and places.is_directory(path):
+        if folded in HELD:
+            yield from held_at(path, folded, search, places)
+        if folded not in UNSEARCHED and level < search.depth and places.is_directory(path):
             yield from _find(path, level + 1, search, places)
+
+
+def held_at(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
+    """Yield the protections at one existing entry of a searched directory; ``folded`` is its name, one of ``HELD``."""
+    if folded in NAMES:
+        yield Protection(folded, path, _place(path, places), NAMES[folded])
+    else:
+        yield from _find_inner(folded, path, search, places)
 
 
 def _find_inner(first: str, path: str, search: Search, places: Places) -> Iterator[Protection]:

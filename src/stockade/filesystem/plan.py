@@ -1,0 +1,83 @@
+"""What the walls are to do about files, as a value: mounts in order, each with its reason.
+
+Everything starts read-only. A mount changes that for its place and all below, up to the next mount; what surrounds a
+place comes before it. A plan is made by ``stockade.filesystem.planning``, printed by ``stockade explain --plan``,
+compared to see whether anything changed, and carried out by a platform.
+
+A plan with ``refusals`` must not be carried out: something that the rules ask for could not be enforced.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from stockade.escape import escape
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+class Operation(Enum):
+    """What a mount does to its place.
+
+    ``PIN`` binds a place onto itself in the mode that it has, so that it can be neither renamed nor removed; ``LINK``
+    does the same to a symbolic link, which still leads where it led.
+    """
+
+    READ_ONLY = "read-only"
+    WRITABLE = "writable"
+    HIDDEN = "hidden"
+    PIN = "pin"
+    LINK = "link"
+
+
+class Mount(Value):
+    """One place and what is done to it. ``reason`` is one line of words."""
+
+    operation: Operation
+    path: str
+    reason: str
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f'{self.operation.value:<9} "{escape(self.path)}": {self.reason}'
+
+
+class Placeholder(Value):
+    """Something that must not come into being: ``path`` is missing, its parent is a writable directory.
+
+    ``root`` is the mount that makes the parent writable. ``content`` is what a program that looks must find there; if
+    it is empty nothing is ever read, and a thing that is no file serves best.
+    """
+
+    path: str
+    reason: str
+    root: str
+    content: str = ""
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        return f'{"absent":<9} "{escape(self.path)}": {self.reason}'
+
+
+class Plan(Value):
+    """All of it. ``mounts`` and ``placeholders`` are sorted by path, what surrounds a place before it."""
+
+    mounts: tuple[Mount, ...] = ()
+    placeholders: tuple[Placeholder, ...] = ()
+    notes: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+
+    def lines(self) -> Iterator[str]:
+        """Yield the plan as people read it."""
+        yield f'{Operation.READ_ONLY.value:<9} "/": everything, but for what follows'
+        yield from map(str, self.mounts)
+        yield from map(str, self.placeholders)
+        yield from (f"note      {note}" for note in self.notes)
+        yield from (f"refused   {refusal}" for refusal in self.refusals)
+
+    def __str__(self) -> str:
+        """Return the lines as one text."""
+        return "\n".join(self.lines())

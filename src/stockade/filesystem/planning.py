@@ -1,0 +1,267 @@
+"""Rules and a disk become a plan. Nothing here changes anything.
+
+The plan means what ``stockade.policy.files`` says, place by place. Where a mount cannot say it exactly, the plan is
+the stricter one, and says so in a note:
+
+- An allow on what does not exist opens nothing until it exists; a glob opens what exists now.
+- A deny by a glob on a link also covers what the link leads to, by every name; and links that a deny or a protected
+  name leads through are pinned, so that no command can choose where the rule leads next time.
+- Where a protected link leads nowhere, the first missing directory on the way must stay missing.
+
+Looser than the verdicts in three ways, each until the next command starts: what a glob denies is covered only if
+it exists; so is a protected name in a writable tree that a command makes; and of a protected name that is missing only
+the usual spelling is kept from being made, not those in capitals.
+
+/proc and /dev are the sandbox's own and /sys is never writable, whatever the rules say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from stockade.escape import escape
+from stockade.filesystem.expansion import SPECIAL, expand
+from stockade.filesystem.marks import Mark, Marks
+from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
+from stockade.filesystem.search import find_protected
+from stockade.policy.files import survey, with_git_links
+from stockade.policy.path_pattern import is_at_or_below, names_of
+from stockade.policy.places import first_missing, follow
+from stockade.policy.protected import find_in_store
+from stockade.settings.layer import Layer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stockade.filesystem.terrain import Terrain
+    from stockade.policy.files import FileRules, Ground, Reach
+    from stockade.policy.path_pattern import PathPattern
+    from stockade.policy.protected import Protection
+    from stockade.settings.layer import Sourced
+
+_OWN: Final = ("/proc", "/dev")
+# What git reads as "the common directory is this one": the file does no harm and cannot be replaced.
+_HERE: Final = ".\n"
+
+
+def make_plan(rules: FileRules, terrain: Terrain, twins: Iterable[tuple[str, str]] = ()) -> Plan:
+    """Return the plan for these rules on this disk.
+
+    ``twins`` are pairs of a file in a writable place and a denied or protected one that is the same file by a hard
+    link (``stockade.filesystem.hard_link``); the first is then treated as the second.
+    """
+    ground = with_git_links(survey(rules, terrain, search=False), terrain)
+    draft = _Draft(ground, terrain)
+    draft.mark_all()
+    for twin, original in twins:
+        draft.mark_twin(twin, original)
+    return draft.plan()
+
+
+class _Draft:
+    """A plan in the making: first all marks, then the mounts that they amount to."""
+
+    def __init__(self, ground: Ground, terrain: Terrain) -> None:
+        self._ground = ground
+        self._terrain = terrain
+        self._marks = Marks()
+        self._links: dict[str, str] = {}
+        self._missing: dict[str, tuple[str, str]] = {}
+        self._notes: list[str] = []
+        self._refusals: list[str] = []
+
+    # Marking
+
+    def mark_all(self) -> None:
+        roots = list(dict.fromkeys(self._mark_allows()))
+        for reach in self._ground.write_deny:
+            self._mark_deny(reach, Mark.BARS, f"writing is denied by {_rule(reach.rule)}")
+        for reach in self._ground.read_deny:
+            mark = Mark.HIDES_BY_POLICY if _is_policy(reach) else Mark.HIDES
+            self._mark_deny(reach, mark, f"reading is denied by {_rule(reach.rule)}")
+        for reach in self._ground.read_allow:
+            self._mark_shown(reach)
+        for root in roots:
+            for protection in find_protected(root, self._ground.rules.search, self._terrain):
+                self._mark_protection(protection)
+        for link in self._ground.git_links:
+            if not link.store:
+                self._notes.append(f'commits may fail: "{escape(link.file)}" is not followed, for {link.why}')
+                continue
+            self._marks.add(link.store, Mark.OPENS, f'the repository of "{escape(link.file)}"')
+            for protection in find_in_store(link.store, self._ground.rules.search, self._terrain):
+                self._mark_protection(protection)
+
+    def mark_twin(self, twin: str, original: str) -> None:
+        state = self._marks.state_at(original)
+        mark = Mark.HIDES_BY_POLICY if state.mode is Operation.HIDDEN else Mark.BARS
+        why = state.reason or "it cannot be written"
+        self._marks.add(twin, mark, f'the same file as "{escape(original)}" by a hard link: {why}')
+
+    def _mark_allows(self) -> Iterator[str]:
+        for reach in self._ground.write_allow:
+            if not reach.forms:
+                self._notes.append(f"{_rule(reach.rule)} opens nothing: a link that a command may change leads there")
+            for form in reach.forms:
+                yield from self._mark_allow(reach, form)
+
+    def _mark_allow(self, reach: Reach, form: PathPattern) -> Iterator[str]:
+        for path in self._expanded(reach, form):
+            special = next((special for special in SPECIAL if is_at_or_below(path, special)), None)
+            if special is not None:
+                self._notes.append(f"{_rule(reach.rule)} opens nothing: {special} is never opened")
+            elif self._terrain.link(path) is None and self._terrain.exists(path):
+                self._marks.add(path, Mark.OPENS, f"writing is allowed by {_rule(reach.rule)}")
+                yield path
+            elif not self._terrain.exists(path):
+                self._notes.append(f'{_rule(reach.rule)} opens nothing: "{escape(path)}" does not exist; make it first')
+
+    def _expanded(self, reach: Reach, form: PathPattern) -> tuple[str, ...]:
+        """Return what an allow is about; links among it are not followed."""
+        if not form.is_glob:
+            return (form.path,)
+        found = expand(form, self._terrain, through_links=False, nested=True)
+        self._note(reach, found.problem, found.notes)
+        if not found.problem:
+            many = f"{len(found.places)} places that exist now"
+            self._notes.append(f"{_rule(reach.rule)} is about the {many}, not about later ones")
+        return (*found.places, *found.links)
+
+    def _mark_shown(self, reach: Reach) -> None:
+        mark = Mark.SHOWS_BY_POLICY if _is_policy(reach) else Mark.SHOWS
+        for path in (path for form in reach.forms for path in self._expanded(reach, form)):
+            if self._terrain.exists(path):
+                self._marks.add(path, mark, f"opened again by {_rule(reach.rule)}")
+            else:
+                self._notes.append(f'{_rule(reach.rule)} shows nothing: "{escape(path)}" does not exist')
+
+    def _mark_deny(self, reach: Reach, mark: Mark, reason: str) -> None:
+        pattern = reach.rule.value
+        trail = follow(pattern.static_prefix, self._terrain)
+        self._pin_links([step.link for step in trail.steps], reason)
+        if not pattern.is_glob:
+            for form in reach.forms:
+                self._mark_denied(form.path, mark, reason, reach)
+            return
+        # Below a re-allow a deny may match again, and then it counts.
+        nested = mark is not Mark.BARS and bool(self._ground.read_allow)
+        for form in reach.forms:
+            found = expand(form, self._terrain, through_links=True, nested=nested)
+            self._note(reach, found.problem, found.notes)
+            self._pin_links(found.links, reason)
+            for path in (*found.places, *found.links):
+                self._mark_denied(path, mark, reason, reach)
+
+    def _mark_denied(self, path: str, mark: Mark, reason: str, reach: Reach) -> None:
+        if mark is not Mark.BARS and (path == "/" or any(is_at_or_below(path, own) for own in _OWN)):
+            why = "no command could start without it" if path == "/" else "/proc and /dev are the sandbox's own"
+            self._refusals.append(
+                f'{_rule(reach.rule)} cannot be enforced: "{escape(path)}" cannot be hidden, for {why}'
+            )
+            return
+        self._mark_place(path, mark, reason)
+
+    def _mark_protection(self, protection: Protection) -> None:
+        reason = f"{protection.name} is protected: {protection.why}"
+        trail = follow(protection.path, self._terrain)
+        self._pin_links([step.link for step in trail.steps], reason)
+        content = _HERE if protection.name == ".git/commondir" and protection.path.endswith("/commondir") else ""
+        self._mark_place(protection.place, Mark.BARS, reason, content)
+
+    def _mark_place(self, path: str, mark: Mark, reason: str, content: str = "") -> None:
+        missing = first_missing(path, self._terrain)
+        if missing is None:
+            self._marks.add(path, mark, reason)
+        else:
+            self._missing.setdefault(missing, (reason, content))
+
+    def _pin_links(self, links: Iterable[str], reason: str) -> None:
+        for link in links:
+            self._links.setdefault(link, reason)
+
+    def _note(self, reach: Reach, problem: str, notes: Iterable[str]) -> None:
+        self._notes += (f"{_rule(reach.rule)}: {note}" for note in notes)
+        if problem:
+            self._refusals.append(f"{_rule(reach.rule)} cannot be enforced: {problem}")
+
+    # Mounting
+
+    def plan(self) -> Plan:
+        mounts: dict[str, Mount] = {}
+        for path in sorted({*self._marks, *self._links}, key=names_of):
+            if any(is_at_or_below(path, own) for own in _OWN):
+                continue
+            around = _around(path, mounts)
+            mode = Operation.READ_ONLY if around is None else around.operation
+            mount = self._mount(path, mode)
+            if mount is not None:
+                mounts[path] = mount
+        placeholders = {found.path: found for found in self._placeholders(mounts)}
+        self._pin(mounts, placeholders)
+        if self._marks.state_at("/").mode is Operation.WRITABLE:
+            self._notes.append("/proc, /dev and /sys stay closed although everything else is open")
+        return Plan(
+            mounts=tuple(mounts[path] for path in sorted(mounts, key=names_of)),
+            placeholders=tuple(placeholders[path] for path in sorted(placeholders, key=names_of)),
+            notes=tuple(dict.fromkeys(self._notes)),
+            refusals=tuple(dict.fromkeys(self._refusals)),
+        )
+
+    def _mount(self, path: str, around: Operation) -> Mount | None:
+        state = self._marks.state_at(path)
+        if self._terrain.link(path) is not None:
+            shown = around is Operation.HIDDEN and state.mode is not Operation.HIDDEN
+            if around is Operation.WRITABLE or shown:
+                return Mount(Operation.LINK, path, self._links.get(path) or state.reason)
+            return None
+        mode = state.mode
+        if mode is Operation.WRITABLE and is_at_or_below(path, "/sys"):
+            mode = Operation.READ_ONLY
+        return None if mode is around else Mount(mode, path, state.reason or "nothing opens it")
+
+    def _placeholders(self, mounts: dict[str, Mount]) -> Iterator[Placeholder]:
+        for path, (reason, content) in self._missing.items():
+            around = _around(path, mounts)
+            if around is None or around.operation is not Operation.WRITABLE:
+                continue
+            parent = _parent(path)
+            if any(is_at_or_below(path, special) for special in SPECIAL):
+                continue
+            if self._terrain.is_directory(parent):
+                yield Placeholder(path, reason, around.path, content)
+            elif parent not in mounts:
+                # A file where a directory would have to be: as long as it stays, nothing can be made below it.
+                mounts[parent] = Mount(Operation.PIN, parent, f"it stands where a directory would hold: {reason}")
+
+    def _pin(self, mounts: dict[str, Mount], placeholders: dict[str, Placeholder]) -> None:
+        """Pin the directories between each mount or placeholder and the writable place around it."""
+        for path in (*list(mounts), *placeholders):
+            around = _around(path, mounts)
+            if around is None or around.operation is not Operation.WRITABLE:
+                continue
+            above = _parent(path)
+            while above != around.path and above not in mounts:
+                mounts[above] = Mount(Operation.PIN, above, f'it holds "{escape(path)}"')
+                above = _parent(above)
+
+
+def _around(path: str, mounts: dict[str, Mount]) -> Mount | None:
+    """Return the nearest mount above a place that has a mode of its own."""
+    while path != "/":
+        path = _parent(path)
+        found = mounts.get(path)
+        if found is not None and found.operation not in (Operation.PIN, Operation.LINK):
+            return found
+    return None
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"
+
+
+def _rule(rule: Sourced[PathPattern]) -> str:
+    return f'"{escape(rule.value.text)}" of {escape(str(rule.origin))}'
+
+
+def _is_policy(reach: Reach) -> bool:
+    return reach.rule.origin.layer is Layer.POLICY
