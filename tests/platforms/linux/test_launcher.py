@@ -55,6 +55,15 @@ def test_fifty_commands_at_once(jail: Jail, tmp_path: Path) -> None:
     assert found == dict(zip(numbers, range(50), strict=True))
 
 
+def test_an_owner_that_sends_much_before_it_listens_is_served(jail: Jail, tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    request = Request(("true",), ENVIRONMENT | {"LONG": "x" * 4000}, str(tmp_path))
+    numbers = [jail.run(request, (nothing,) * 3) for _ in range(1200)]
+    answers = [jail.receive() for _ in numbers]
+    os.close(nothing)
+    assert sorted(a.number for a in answers if isinstance(a, Ended) and a.status == 0) == numbers
+
+
 def test_a_thousand_commands_leave_nothing(jail: Jail, outcome: Outcome) -> None:
     def held() -> tuple[int, list[int]]:
         deadline = time.monotonic() + 5

@@ -121,21 +121,22 @@ class Channel:
         """Give the end up; the other one reads its end then."""
         self._socket.close()
 
-    def send(self, packet: Packet) -> None:
-        """Send a packet; its descriptors are copied, not taken."""
+    def send(self, packet: Packet, *, wait: bool = True) -> None:
+        """Send a packet; its descriptors are copied, not taken. ``BlockingIOError`` if that would need waiting."""
+        flags = 0 if wait else MSG_DONTWAIT
         if len(packet.body) <= INLINE_BYTES:
-            self._send(encode(packet), packet.descriptors)
+            self._send(encode(packet), packet.descriptors, flags)
             return
         file = os.memfd_create("stockade-packet", os.MFD_CLOEXEC)
         try:
             _write_all(file, packet.body)
-            self._send(encode(packet, _IN_FILE), (*packet.descriptors, file))
+            self._send(encode(packet, _IN_FILE), (*packet.descriptors, file), flags)
         finally:
             os.close(file)
 
-    def _send(self, data: bytes, descriptors: tuple[int, ...]) -> None:
+    def _send(self, data: bytes, descriptors: tuple[int, ...], flags: int) -> None:
         rights = b"".join(descriptor.to_bytes(_DESCRIPTOR_BYTES, "little") for descriptor in descriptors)
-        self._socket.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, rights)] if rights else [])
+        self._socket.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, rights)] if rights else [], flags)
 
     def receive(self, *, wait: bool = True) -> Packet | None:
         """Wait for the next packet; ``None`` once the other end is gone, or if there is none to wait for."""

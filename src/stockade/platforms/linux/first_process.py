@@ -108,7 +108,7 @@ def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
 def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Channel:
     """Get a copy of the jail's mounts with a /proc of its own; tell the launcher of a copy that is new."""
     with _Step(b"mount namespace"):
-        _enter_mounts(namespace)
+        _enter_mounts(namespace, uncover=setting.fresh_processes)
     os.dup2(channel.fileno(), CHANNEL, inheritable=False)
     kernel.close_from(CHANNEL + 1)
     mine = Channel.adopt(CHANNEL)
@@ -125,12 +125,13 @@ def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Chann
     return mine
 
 
-def _enter_mounts(namespace: int | None) -> None:
+def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
     if namespace is None:
         kernel.unshare(kernel.CLONE_NEWNS)
         return
     kernel.setns(namespace, kernel.CLONE_NEWNS)
-    kernel.umount(b"/proc")
+    if uncover:
+        kernel.umount(b"/proc")
 
 
 class _Command:

@@ -6,7 +6,8 @@ commands, for copying them is what grows with the number of protected places.
 
 Rules: single-threaded and small, for it forks once per command; everything is imported and opened
 before the jail is entered; not dumpable and in no command's pid namespace, so nothing inside can see
-it; when it ends, for whatever reason, the kernel ends the whole session with it.
+it; it never waits for an owner that does not listen, or both could wait for ever; when it ends, for
+whatever reason, the kernel ends the whole session with it.
 """
 
 from __future__ import annotations
@@ -54,6 +55,7 @@ class Launcher:
         self.jobs: dict[int, _Job] = {}
         self.numbers: dict[int, _Job] = {}
         self.leaving: dict[int, _Job] = {}
+        self.unsaid: list[Packet] = []
 
     def prove(self) -> Packet:
         """Make the first first-process and answer whether it could build its walls."""
@@ -69,15 +71,33 @@ class Launcher:
     def serve(self) -> None:
         """Serve until the owner is gone."""
         while True:
-            for descriptor, _ in self.poller.poll():
+            for descriptor, event in self.poller.poll():
                 if descriptor in self.jobs:
                     self.hear(self.jobs[descriptor])
                 elif descriptor in self.leaving:
                     self.bury(descriptor)
-                elif not self.obey():
+                elif event & ~select.POLLOUT and not self.obey():
                     return
+            self.say_rest()
             if self.spare is None:
                 self.replace_spare()
+
+    def say(self, packet: Packet) -> None:
+        """Answer the owner in order, as soon as it takes answers; closes the packet's descriptors."""
+        self.unsaid.append(packet)
+        self.say_rest()
+
+    def say_rest(self) -> None:
+        """Say what the owner was not ready to hear, and ask to be woken if it still is not."""
+        while self.unsaid:
+            try:
+                self.owner.send(self.unsaid[0], wait=False)
+            except BlockingIOError:
+                self.poller.modify(self.owner.fileno(), select.POLLIN | select.POLLOUT)
+                return
+            self.unsaid.pop(0).close()
+            if not self.unsaid:
+                self.poller.modify(self.owner.fileno(), select.POLLIN)
 
     def replace_spare(self) -> None:
         """Have a first process ready again; if it cannot be had now, the next request will try."""
@@ -145,7 +165,7 @@ class Launcher:
         """Hand a request to the spare first process, or to a new one."""
         if len(packet.descriptors) != _STREAMS:
             # The kernel drops descriptors for which this process has no room.
-            self.owner.send(message.Failed(EMFILE, b"streams").packet(packet.number))
+            self.say(message.Failed(EMFILE, b"streams").packet(packet.number))
             return
         try:
             job = self.spare or self.fork()
@@ -157,7 +177,7 @@ class Launcher:
         except BrokenPipeError:
             return  # it died meanwhile: its end is answered when it is buried
         except OSError as error:
-            self.owner.send(message.Failed.of(b"fork", error).packet(packet.number))
+            self.say(message.Failed.of(b"fork", error).packet(packet.number))
 
     def hear(self, job: _Job) -> None:
         """Take what a first process says; a command that left nothing behind is answered at once."""
@@ -169,8 +189,7 @@ class Launcher:
         elif job.number is None:
             job.report = packet
         elif packet.kind == message.STARTED:
-            self.owner.send(packet)
-            packet.close()
+            self.say(packet)
         elif packet.kind == message.ENDED and not message.Ended.read(packet).alone:
             job.report = packet
         else:
@@ -180,7 +199,7 @@ class Launcher:
         """Tell the owner how it ended, once."""
         if job.number is not None:
             self.numbers.pop(job.number, None)
-            self.owner.send(Packet(packet.kind, job.number, packet.body))
+            self.say(Packet(packet.kind, job.number, packet.body))
             job.number = None
 
     def lose(self, job: _Job) -> None:

@@ -13,9 +13,9 @@ from typing import Literal
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 
-Operation = Literal["read-only", "writable", "hidden", "temporary"]
+Operation = Literal["read-only", "writable", "hidden", "temporary", "absent", "link"]
 
-_OPERATIONS = ("read-only", "writable", "hidden", "temporary")
+_OPERATIONS = ("read-only", "writable", "hidden", "temporary", "absent", "link")
 _OWN = ("/dev", "/proc")
 
 
@@ -24,7 +24,8 @@ class Mount(Value):
 
     ``writable``: as the host has it. ``read-only``: seen, never changed. ``hidden``: every access is refused
     with "Permission denied", save what a later mount shows again inside it. ``temporary``: empty,
-    writable, gone with the session. ``source`` shows another place there instead.
+    writable, gone with the session. ``absent``: nothing that could be read or written, on a placeholder.
+    ``link``: a link, kept as it is. ``source`` shows another place there instead.
     """
 
     operation: Operation
