@@ -6,14 +6,13 @@ import ast
 import inspect
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 import stockade
 
-if TYPE_CHECKING:
-    from pathlib import Path
+README = (Path(__file__).parent.parent / "README.md").read_text("utf-8")
 
 
 def test_everything_that_is_named_is_there_and_documented() -> None:
@@ -56,3 +55,18 @@ def test_a_policy_in_three_lines(tmp_path: Path) -> None:
     assert stockade.decide_host(policy.network, "A.example.", 443, can_ask=False).verdict.value == "allowed"
     assert stockade.decide_path(policy.files, stockade.Access.WRITE, "out/x", stockade.Disk()).allowed
     assert not stockade.decide_exclusion(policy.commands.excluded, "docker ps").excluded
+
+
+def _block(language: str) -> str:
+    """Return the first block of README.md in a language."""
+    return README.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+
+
+def test_the_readme_does_what_it_says(tmp_path: Path) -> None:
+    home = tmp_path.resolve()
+    (home / ".stockade").mkdir()
+    (home / ".stockade" / "settings.json").write_text(_block("json"))
+    words = [sys.executable, "-c", _block("python")]
+    ran = subprocess.run(words, cwd=home, env={"HOME": str(home)}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert [line.split(" ")[0] for line in ran.stdout.splitlines()] == ["allowed:", "may", "no"]

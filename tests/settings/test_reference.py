@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from stockade.settings.catalog import CATALOG, LOCKING
+from stockade.settings.catalog import CATALOG, LEAVING, LOCKING
 from stockade.settings.reference import reference
 
 PAGE = Path(__file__).parents[2] / "docs" / "settings.md"
@@ -76,6 +76,6 @@ def test_a_row_says_what_the_catalogue_says(name: str, row: list[str]) -> None:
     assert rows()[name] == row
 
 
-def test_the_settings_that_lock_are_named() -> None:
+def test_the_settings_that_lock_and_those_that_a_lock_takes_are_named() -> None:
     last = reference().splitlines()[-1]
-    assert all(f"`{key.name}`" in last for key in LOCKING)
+    assert all(f"`{key.name}`" in last for key in (*LOCKING, *LEAVING))

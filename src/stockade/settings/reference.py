@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from stockade.settings.catalog import CATALOG, LOCKING, Loosens
+from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, Kind, Loosens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -33,7 +33,13 @@ def reference() -> str:
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(key) for key in CATALOG.values())]
     table = "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
     names = ", ".join(f"`{key.name}`" for key in LOCKING)
-    locks = f"Set by an administrator or a fleet, any of these locks the sandbox settings: {names}.\n"
+    leaving = " and ".join(f"`{key.name}`" + (" (when false)" if key.kind is Kind.FLAG else "") for key in LEAVING)
+    locks = (
+        f"Set by an administrator or a fleet, any of these locks the sandbox settings: {names}. They then cannot be "
+        f"edited, the command line can only tighten them, and {leaving} of other files are ignored, with a warning: "
+        "what lets a command leave the walls altogether is for those who lock. Other lists still merge, and a deny "
+        "of the administrator holds against every allow.\n"
+    )
     return f"{_INTRODUCTION}\n{table}\n{locks}"
 
 
