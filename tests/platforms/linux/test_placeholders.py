@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import InvalidTextError, UnavailableError
-from stockade.platforms.linux import placeholder_directory
+from stockade.platforms.linux import placeholder_directory, placeholders
 from stockade.platforms.linux.journal import nodes_entry, path_entry, read, record_name, temporary_entry
-from stockade.platforms.linux.placeholders import Lease, Placeholder, acquire, is_placeholder, sweep
+from stockade.platforms.linux.placeholders import Lease, Placeholder, acquire, is_placeholder, journal_directory, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -508,6 +508,26 @@ def test_without_a_place_for_records_there_is_no_lease(world: World) -> None:
     assert caught.value.hint
     assert sweep(f"{world.journals}/none") == 0
     assert world.left == []
+
+
+@pytest.mark.parametrize("umask", [0o022, 0o277])
+def test_records_have_a_place_of_their_own(world: World, monkeypatch: pytest.MonkeyPatch, umask: int) -> None:
+    monkeypatch.setattr(placeholders, "runtime_directory", lambda: str(world.journals))
+    old = os.umask(umask)
+    try:
+        path = journal_directory()
+        with acquire(world.paths) as lease:
+            assert world.states(lease) == ["made"] * 3
+            assert sweep() == 0
+            assert len(os.listdir(path)) == 1
+    finally:
+        os.umask(old)
+    assert (path, os.lstat(path).st_mode & 0o777) == (f"{world.journals}/placeholders", 0o700)
+    assert world.left == ["placeholders"]
+    os.rmdir(path)
+    world.journals.rmdir()
+    with pytest.raises(UnavailableError, match="cannot make"):
+        journal_directory()
 
 
 # --- sweeping ---

@@ -8,13 +8,13 @@ the nodes. After any death the next ``sweep`` or the next last one does.
 Rules: what cannot be made is a verdict for that name, never a failure of the lease; only a runtime directory or a
 record that cannot be used is an error. What is no placeholder of the journal is never removed, save a placeholder
 that is older than this boot. A plan must take a placeholder for a missing name (``is_placeholder``), and no command
-may see the runtime directory.
+may see the records (``journal_directory``).
 """
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from stockade.errors import InvalidTextError, UnavailableError
 from stockade.platforms.linux.journal import Record, inode_of, record_name
@@ -33,7 +33,9 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-__all__ = ["Lease", "Placeholder", "State", "acquire", "is_placeholder", "sweep"]
+__all__ = ["Lease", "Placeholder", "State", "acquire", "is_placeholder", "journal_directory", "sweep"]
+
+_PRIVATE: Final = 0o700
 
 
 class Placeholder(Value):
@@ -132,7 +134,7 @@ def acquire(paths: Iterable[str], journals: str = "") -> Lease:
     grouped = _grouped(paths)
     lease = Lease()
     try:
-        journals = journals or runtime_directory()
+        journals = journals or journal_directory()
         for parent, names in grouped.items():
             lease._add(parent, names, journals)  # noqa: SLF001 - only a lease that is being made may grow
     except OSError as error:
@@ -145,9 +147,23 @@ def acquire(paths: Iterable[str], journals: str = "") -> Lease:
     return lease
 
 
+def journal_directory() -> str:
+    """Return where this user's records are kept; make it if need be. No command may see it, nor rename what holds it."""
+    path = runtime_directory() + "/placeholders"
+    try:
+        os.mkdir(path, _PRIVATE)
+        os.chmod(path, _PRIVATE)  # whatever the umask took away
+    except FileExistsError:
+        return path
+    except OSError as error:
+        message = f"cannot make {path}: {error.strerror}"
+        raise UnavailableError(message, "Free space, or mend the directory's permissions.") from error
+    return path
+
+
 def sweep(journals: str = "") -> int:
     """Remove what sandboxes that were killed have left; return how many records were settled."""
-    journals = journals or runtime_directory()
+    journals = journals or journal_directory()
     try:
         names = os.listdir(journals)
     except OSError:
