@@ -26,3 +26,14 @@ def test_an_invalid_file_is_not_touched(here: Here) -> None:
     here.write(file, "{")
     assert here("enable", "--home").status == 125
     assert file.read_text() == "{"
+
+
+def test_any_bad_file_stops_an_edit_with_all_that_is_wrong(here: Here) -> None:
+    file = here.user({"sandbox": {"enabeld": True, "network": {"allowedDomains": ["*"]}}})
+    result = here("enable")
+    assert result.status == 125
+    assert [line.partition(": ")[2].split(": ")[:2] for line in result.err.splitlines() if "hint" not in line] == [
+        [str(file), "$.sandbox.enabeld"],
+        [str(file), "$.sandbox.network.allowedDomains[0]"],
+    ]
+    assert not here.local.exists()

@@ -35,11 +35,11 @@ def configure(parser: Parser) -> None:
 
 def change(options: EditOptions, shown: Terminal, locations: Locations | None, edits: Sequence[Edit], done: str) -> int:
     """Write the edits into the local settings and say what was done."""
-    from stockade.settings.load import load
+    from stockade.policy.effective import effective
     from stockade.settings.local_file import apply
 
     place = here(locations)
-    lock = load(place).lock
+    lock = effective(place).loaded.lock
     written = apply(place, edits, lock=lock, home_wide=options.home)
     if options.json:
         shown.json({"file": written.file, "changed": written.changed})

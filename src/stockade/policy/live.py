@@ -97,13 +97,12 @@ class LivePolicy:
         return self._watch.subscribe(tell)
 
     def _load(self, locations: Locations) -> Loaded:
+        # Raises where anything is wrong, and so the latest stays the last good one.
         self._latest: Effective = effective(locations, flags=self._flags, provider=self._provider)
         return self._latest.loaded
 
     def _take(self, change: Change) -> None:
         """Make what was loaded the policy in force, before anybody is told of it."""
-        before = self._current
-        if change.error is None:
-            self._current = self._latest
+        before, self._current = self._current, self._latest
         self._warnings = (*change.warnings, *self._current.policy.notes)
         self._news = PolicyChange(self._current.policy, before.policy, self._warnings, change.error)
