@@ -148,7 +148,7 @@ def acquire(paths: Iterable[str], journals: str = "") -> Lease:
 
 
 def journal_directory() -> str:
-    """Return where this user's records are kept; make it if need be. No command may see it, nor rename what holds it."""
+    """Return where this user's records are; make it if need be. No command may see it, nor rename what holds it."""
     path = runtime_directory() + "/placeholders"
     try:
         os.mkdir(path, _PRIVATE)
