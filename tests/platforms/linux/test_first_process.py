@@ -45,6 +45,9 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
         pytest.param(
             "head -c1 /proc/1/mem /proc/1/environ 2>&1 | grep -c denied", (0, "2\n", ""), id="process-1-is-closed"
         ),
+        pytest.param(
+            "grep -h CapEff /proc/[12]/status | uniq | wc -l", (0, "1\n", ""), id="process-1-has-no-more-rights"
+        ),
         pytest.param("(setsid sh -c 'sleep 60 & sleep 60' & ) ; echo gone", (0, "gone\n", ""), id="daemons-end"),
         pytest.param("mkdir a && cd a && touch b && ls", (0, "b\n", ""), id="writes"),
         pytest.param(
