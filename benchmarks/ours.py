@@ -23,7 +23,7 @@ def version() -> str:
 def open_sandbox(ground: Ground) -> Any:
     """Return a sandbox for the tree, not yet entered."""
     stockade: Any = importlib.import_module("stockade")
-    return stockade.Sandbox(stockade.load_policy(settings=str(ground.settings), cwd=str(ground.tree)))
+    return stockade.Sandbox(stockade.load_policy(ground.tree, settings_file=str(ground.settings)))
 
 
 class Library(Contender):
@@ -47,8 +47,8 @@ class Library(Contender):
         began = time.perf_counter()
         done = await self.sandbox.run(line)
         took = time.perf_counter() - began
-        if done.exit_code:
-            message = f"the command ended with {done!r}"
+        if not done.ok:
+            message = f"the command ended with status {done.status}"
             raise FailedError(message)
         return took
 
