@@ -362,6 +362,7 @@ class Walls:
         self.plan = plan
         self.disk = disk
         self.mounts = {mount.path: mount for mount in plan.mounts}
+        self.links = getattr(disk, "links", {})
         self.modes = {mount.path: mount for mount in plan.mounts if mount.operation not in HOLDERS}
 
     def covering(self, place: str) -> Mount | None:
@@ -423,7 +424,8 @@ def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool
         return True
     if not disk.exists(verdict.place):
         # Nothing can be made in a hidden directory; and a protected link may lead to where nothing is.
-        dangling = any(disk.link(mount.path) is not None for mount in walls.plan.mounts)
+        absent = [each for each in walls.plan.placeholders if is_at_or_below(verdict.place, each.path)]
+        dangling = any("is protected" in each.reason for each in absent) and bool(walls.links)
         return walls.mode(verdict.place) is Operation.HIDDEN or dangling or walls.below_a_file(verdict.place)
     covering = walls.covering(verdict.place)
     denies = (*ground.rules.write_deny, *ground.rules.read_deny)

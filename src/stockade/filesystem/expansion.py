@@ -158,11 +158,12 @@ class _Walk:
             self.links += [path] if last else []
             return None
         trail = follow(path, self._terrain)
-        if last or self._terrain.is_directory(trail.place):
+        back = is_at_or_below(self._start, trail.place)
+        if last or (self._terrain.is_directory(trail.place) and not back):
             self.links += (step.link for step in trail.steps)
         if trail.looped:
             return None
-        if is_at_or_below(self._start, trail.place):
+        if back:
             if last:
                 self.notes.append(
                     f'the link "{escape(path)}" matches, but not what it leads to: that is above the rule'

@@ -72,7 +72,8 @@ class Marks:
     def add(self, path: str, mark: Mark, reason: str) -> None:
         """Mark a place."""
         self._marks.setdefault(path, []).append((mark, reason))
-        self._states.clear()
+        if self._states:
+            self._states.clear()
 
     def __iter__(self) -> Iterator[str]:
         """Yield the marked places."""

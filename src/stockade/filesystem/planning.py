@@ -163,13 +163,14 @@ class _Draft:
 
     def _mark_protection(self, protection: Protection) -> None:
         reason = f"{protection.name} is protected: {protection.why}"
-        trail = follow(protection.path, self._terrain)
-        self._pin_links([step.link for step in trail.steps], reason)
+        if protection.path != protection.place or self._terrain.link(protection.path) is not None:
+            trail = follow(protection.path, self._terrain)
+            self._pin_links([step.link for step in trail.steps], reason)
         content = _HERE if protection.name == ".git/commondir" and protection.path.endswith("/commondir") else ""
         self._mark_place(protection.place, Mark.BARS, reason, content)
 
     def _mark_place(self, path: str, mark: Mark, reason: str, content: str = "") -> None:
-        missing = first_missing(path, self._terrain)
+        missing = None if self._terrain.exists(path) else first_missing(path, self._terrain)
         if missing is None:
             self._marks.add(path, mark, reason)
         else:

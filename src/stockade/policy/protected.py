@@ -127,15 +127,24 @@ def find(root: str, search: Search, places: Places) -> Iterator[Protection]:
 
 
 def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
-    """Yield what names above the writable tree at ``root``, or its own, protect at it, above it or in it."""
+    """Yield what names above the writable tree at ``root``, or its own name, protect at it or in it."""
     names = names_of(root)
     for depth, name in enumerate(names, start=1):
-        path, folded = joined(names[:depth]), name.casefold()
-        if folded in NAMES:
-            yield Protection(folded, path, path, NAMES[folded])
-        elif folded in INNER and places.is_directory(path):
-            found = (*_absent_entries(folded, path, search, places), *_entries(folded, path, [], search, places))
-            yield from (each for each in found if is_at_or_below(root, each.path) or is_at_or_below(each.path, root))
+        for found in _around(joined(names[:depth]), name.casefold(), search, places):
+            if is_at_or_below(root, found.path):
+                yield found.but(path=root, place=root)
+            elif is_at_or_below(found.path, root):
+                yield found
+
+
+def _around(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
+    if folded in NAMES:
+        yield Protection(folded, path, path, NAMES[folded])
+    elif folded in INNER and places.is_directory(path):
+        yield from _absent_entries(folded, path, search, places)
+        yield from _entries(folded, path, [], search, places)
+    elif folded == ".git" and places.exists(path):
+        yield Protection(".git", path, path, _GIT_FILE)
 
 
 def protected_in_store(place: str, store: str, search: Search, places: Places) -> Protection | None:

@@ -1,0 +1,131 @@
+"""Files with more than one name: a second name in a writable place opens a file that its first name keeps closed.
+
+A mount closes a name, not a file. Inside a sandbox no such name can be made (link(2) does not cross mounts), so only
+those count that were there before. Two questions, both bounded:
+
+- ``twins``: which files in writable places are the same as a file that a plan closes? Only closed files with
+  more than one link are looked for, so this costs a question per closed file, and a walk only if there is such a file.
+  The walk asks nothing per file: listings tell the inode number (``d_ino``).
+- ``leads_out``: which files in a tree have names outside it? A question per file, so it is for reports (``doctor``),
+  not for every command.
+
+Not covered: names beyond the bounds (they are reported as not searched), closed directories with more files than the
+bound, and names that somebody outside makes while a session runs.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from typing import TYPE_CHECKING, Final
+
+from stockade.filesystem.plan import Operation
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stockade.filesystem.plan import Plan
+
+MOST_CLOSED: Final = 5_000
+MOST_WALKED: Final = 200_000
+
+
+class Twins(Value):
+    """Pairs of a name in a writable place and the closed name of the same file, and what was left undone."""
+
+    pairs: tuple[tuple[str, str], ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def twins(plan: Plan) -> Twins:
+    """Return the other names, in the writable places of a plan, of the files that it hides or keeps from writing there.
+
+    Make the plan again with these pairs if there are any.
+    """
+    closed = [mount.path for mount in plan.mounts if mount.operation in (Operation.HIDDEN, Operation.READ_ONLY)]
+    wanted, whole = _linked(closed)
+    notes = () if whole else (f"hard links of closed files were looked for among the first {MOST_CLOSED} files only",)
+    if not wanted:
+        return Twins(notes=notes)
+    shut = frozenset(closed)
+    pairs: list[tuple[str, str]] = []
+    walked = 0
+    for mount in plan.mounts:
+        if mount.operation is Operation.WRITABLE:
+            for entry in _walk(mount.path, shut):
+                walked += 1
+                if walked > MOST_WALKED:
+                    left = f"hard links of closed files were looked for among the first {MOST_WALKED} names only"
+                    return Twins(tuple(dict.fromkeys(pairs)), (*notes, left))
+                original = wanted.get(entry.inode())
+                if original and _same(entry.path, original):
+                    pairs.append((entry.path, original))
+    return Twins(tuple(dict.fromkeys(pairs)), notes)
+
+
+def leads_out(root: str, limit: int = MOST_WALKED) -> tuple[str, ...]:
+    """Return the files below a directory that have more names than are found there, among the first ``limit``."""
+    found: dict[tuple[int, int], list[str]] = {}
+    counts: dict[tuple[int, int], int] = {}
+    for number, entry in enumerate(_walk(root, frozenset())):
+        if number >= limit:
+            break
+        status = _status(entry.path)
+        if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+            found.setdefault((status.st_dev, status.st_ino), []).append(entry.path)
+            counts[status.st_dev, status.st_ino] = status.st_nlink
+    return tuple(sorted(path for key, paths in found.items() if len(paths) < counts[key] for path in paths))
+
+
+def _linked(closed: Iterable[str]) -> tuple[dict[int, str], bool]:
+    """Return the files with several names at or below these places, by inode, and whether all were looked at."""
+    wanted: dict[int, str] = {}
+    looked = 0
+    for path in closed:
+        for file in _files(path):
+            looked += 1
+            if looked > MOST_CLOSED:
+                return wanted, False
+            status = _status(file)
+            if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+                wanted.setdefault(status.st_ino, file)
+    return wanted, True
+
+
+def _files(path: str) -> Iterator[str]:
+    status = _status(path)
+    if status is not None and stat.S_ISDIR(status.st_mode):
+        yield from (entry.path for entry in _walk(path, frozenset()))
+    else:
+        yield path
+
+
+def _walk(top: str, shut: frozenset[str]) -> Iterator[os.DirEntry[str]]:
+    """Yield all that is no directory below a directory, but for what is shut."""
+    todo = [top]
+    while todo:
+        try:
+            with os.scandir(todo.pop()) as listed:
+                entries = list(listed)
+        except (OSError, ValueError):
+            continue
+        for entry in entries:
+            if entry.path in shut:
+                continue
+            if entry.is_dir(follow_symlinks=False):
+                todo.append(entry.path)
+            else:
+                yield entry
+
+
+def _same(path: str, other: str) -> bool:
+    one, two = _status(path), _status(other)
+    return one is not None and two is not None and os.path.samestat(one, two)
+
+
+def _status(path: str) -> os.stat_result | None:
+    try:
+        return os.lstat(path)
+    except (OSError, ValueError):
+        return None

@@ -1,0 +1,238 @@
+"""A disk that remembers its answers and knows when they are out of date.
+
+Every answer is about the names in some directory, and that directory is watched before it is looked at. So as long as
+the kernel reports nothing about those names, all answers stand, and a plan made of them too: to know that nothing
+changed costs one read that does not wait. Rules:
+
+- What cannot be watched (no permission, no watches left) is asked again at each ``refresh``.
+- So are the texts of files, for what is written into a file is not watched.
+- Where events were lost, everything is forgotten.
+- A mount that somebody puts over a directory meanwhile is not noticed; a sandbox's own mounts are out of its sight.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stockade.filesystem.terrain import EVERYTHING, Entries, Interest, Kind, Land
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stockade.filesystem.inotify import Event, Inotify
+
+
+class Memory:
+    """The real disk, remembered; a ``Terrain``."""
+
+    def __init__(self, *, watch: bool = True) -> None:
+        """Start with nothing known. Who makes one plan only need not ``watch``; then each ``refresh`` asks again."""
+        self._land = Land()
+        self._queue = _queue() if watch else None
+        self._watches: dict[str, int] = {}
+        self._paths: dict[int, str] = {}
+        self._kinds: dict[str, tuple[Kind | None, str | None]] = {}
+        self._lists: dict[tuple[str, Interest], Entries] = {}
+        self._interests: dict[str, set[Interest]] = {}
+        self._texts: dict[str, str | None] = {}
+        self._unwatched: set[str] = set()
+
+    # The questions of a Terrain
+
+    def link(self, path: str) -> str | None:
+        """Return the text that the link holds, ``None`` if the path is no link."""
+        return self._known(path)[1]
+
+    def exists(self, path: str) -> bool:
+        """Tell whether something is there, be it a link that leads nowhere."""
+        return self._known(path)[0] is not None
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether the path is a directory itself, not a link to one."""
+        return self._known(path)[0] == "directory"
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """Return the sorted names in a directory, none if it cannot be listed."""
+        return tuple(name for name, _ in self.entries(path, EVERYTHING))
+
+    def text(self, path: str) -> str | None:
+        """Return what a small file says, ``None`` unless it is a regular file of this very user."""
+        if path not in self._texts:
+            self._texts[path] = self._land.text(path)
+        return self._texts[path]
+
+    def entries(self, path: str, interest: Interest) -> Entries:
+        """Return what is of interest in a directory, nothing if it cannot be listed."""
+        known = self._lists.get((path, interest))
+        if known is None:
+            if self._known(path)[0] == "directory":
+                self._watch(path)
+                known = self._land.entries(path, interest)
+                above = "" if path == "/" else path
+                self._kinds.update((f"{above}/{name}", (kind, None)) for name, kind in known if kind != "link")
+            else:
+                known = ()
+            self._lists[path, interest] = known
+            self._interests.setdefault(path, set()).add(interest)
+        return known
+
+    def refresh(self) -> bool:
+        """Forget what is no longer so; tell whether anything was."""
+        events = [] if self._queue is None else self._queue.read()
+        if any(event.overflow for event in events):
+            self._forget_all()
+            return True
+        replaced, touched = self._sorted(events)
+        changed = self._forget_below(replaced)
+        for directory, names in touched.items():
+            changed |= self._check(directory, names)
+        for directory in tuple(self._unwatched):
+            changed |= self._check_all(directory)
+        return changed | self._check_texts()
+
+    def close(self) -> None:
+        """End the watch; may be called again."""
+        if self._queue is not None:
+            self._queue.close()
+            self._queue = None
+
+    @property
+    def watched(self) -> int:
+        """How many directories are watched."""
+        return len(self._watches)
+
+    # What is known
+
+    def _known(self, path: str) -> tuple[Kind | None, str | None]:
+        known = self._kinds.get(path)
+        if known is None:
+            parent = _parent(path)
+            if path != "/":
+                if self._known(parent)[0] is None:
+                    known = (None, None)
+                else:
+                    self._watch(parent)
+            if known is None:
+                known = self._asked(path)
+            self._kinds[path] = known
+        return known
+
+    def _asked(self, path: str) -> tuple[Kind | None, str | None]:
+        target = self._land.link(path)
+        if target is not None:
+            return "link", target
+        if self._land.is_directory(path):
+            return "directory", None
+        return ("other", None) if self._land.exists(path) else (None, None)
+
+    def _watch(self, directory: str) -> None:
+        if directory in self._watches or directory in self._unwatched:
+            return
+        watch = self._watch_of(directory)
+        if watch is None:
+            self._unwatched.add(directory)
+            return
+        # Of a directory that was renamed the watch is the old one: it goes by the new path from now on.
+        self._watches.pop(self._paths.get(watch, ""), None)
+        self._watches[directory] = watch
+        self._paths[watch] = directory
+
+    def _watch_of(self, directory: str) -> int | None:
+        try:
+            return None if self._queue is None else self._queue.add(directory)
+        except OSError:
+            return None
+
+    # What has changed
+
+    def _sorted(self, events: Iterable[Event]) -> tuple[set[str], dict[str, set[str]]]:
+        """Return the directories that are others now, and the names that something happened to, by directory."""
+        replaced: set[str] = set()
+        touched: dict[str, set[str]] = {}
+        for event in events:
+            directory = self._paths.get(event.watch)
+            if directory is None:
+                continue
+            if event.lost:
+                replaced.add(directory)
+                continue
+            touched.setdefault(directory, set()).add(event.name)
+            path = f"{'' if directory == '/' else directory}/{event.name}"
+            if event.directory and (path in self._kinds or path in self._watches):
+                replaced.add(path)
+        return replaced, touched
+
+    def _forget_below(self, roots: set[str]) -> bool:
+        """Forget everything at or below these paths."""
+        if not roots:
+            return False
+
+        def stale(path: str) -> bool:
+            while path not in roots:
+                if path == "/":
+                    return False
+                path = _parent(path)
+            return True
+
+        gone = [path for path in self._kinds if stale(path)]
+        for path in gone:
+            del self._kinds[path]
+        for key in [key for key in self._lists if stale(key[0])]:
+            del self._lists[key]
+            self._interests.pop(key[0], None)
+        for path in [path for path in self._watches if stale(path)]:
+            watch = self._watches.pop(path)
+            self._paths.pop(watch, None)
+            if self._queue is not None:
+                self._queue.remove(watch)
+        self._unwatched = {path for path in self._unwatched if not stale(path)}
+        return bool(gone)
+
+    def _check(self, directory: str, names: Iterable[str]) -> bool:
+        """Ask again about names in a directory, and about its listings; forget what is out of date."""
+        changed = False
+        above = "" if directory == "/" else directory
+        for name in names:
+            path = f"{above}/{name}"
+            known = self._kinds.get(path)
+            if known is not None and known != self._asked(path):
+                # With what a path is, all that was known below it goes as well.
+                changed |= self._forget_below({path})
+        for interest in self._interests.get(directory, ()):
+            now_listed = self._land.entries(directory, interest)
+            if self._lists.get((directory, interest)) != now_listed:
+                self._lists[directory, interest] = now_listed
+                changed = True
+        return changed
+
+    def _check_all(self, directory: str) -> bool:
+        above = "" if directory == "/" else directory
+        names = [path[len(above) + 1 :] for path in self._kinds if path != "/" and _parent(path) == directory]
+        return self._check(directory, names)
+
+    def _check_texts(self) -> bool:
+        stale = [path for path, known in self._texts.items() if self._land.text(path) != known]
+        for path in stale:
+            del self._texts[path]
+        return bool(stale)
+
+    def _forget_all(self) -> None:
+        watched = self._queue is not None
+        self.close()
+        self._queue = _queue() if watched else None
+        for known in (self._watches, self._paths, self._kinds, self._lists, self._interests, self._texts):
+            known.clear()
+        self._unwatched.clear()
+
+
+def _queue() -> Inotify | None:
+    try:
+        from stockade.filesystem.inotify import Inotify
+
+        return Inotify()
+    except (OSError, ImportError, AttributeError):
+        return None
+
+
+def _parent(path: str) -> str:
+    return path.rpartition("/")[0] or "/"

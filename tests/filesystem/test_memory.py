@@ -1,0 +1,153 @@
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.filesystem import memory as module
+from stockade.filesystem.inotify import Event, Inotify
+from stockade.filesystem.memory import Memory
+from stockade.filesystem.terrain import EVERYTHING, Interest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+FEW = Interest(frozenset({".git"}), directories=True)
+
+
+@pytest.fixture(params=[True, False], ids=["watched", "unwatched"])
+def memory(request: pytest.FixtureRequest) -> Iterator[Memory]:
+    memory = Memory(watch=request.param)
+    yield memory
+    memory.close()
+
+
+@pytest.fixture
+def top(tmp_path: Path) -> Path:
+    top = tmp_path.resolve()
+    (top / "d" / "e").mkdir(parents=True)
+    (top / "f").write_text("said")
+    (top / "l").symlink_to("d")
+    return top
+
+
+def _facts(memory: Memory, top: Path) -> dict[str, object]:
+    facts: dict[str, object] = {}
+    for name in ("d", "d/e", "f", "l", "no", "no/deeper"):
+        path = f"{top}/{name}"
+        facts[name] = (memory.exists(path), memory.is_directory(path), memory.link(path))
+    return facts | {
+        "few": memory.entries(str(top), FEW),
+        "all": memory.entries(f"{top}/d", EVERYTHING),
+        "deep": memory.names(f"{top}/d/e"),
+        "text": memory.text(f"{top}/f"),
+    }
+
+
+def test_answers(memory: Memory, top: Path) -> None:
+    assert _facts(memory, top) == {
+        "d": (True, True, None),
+        "d/e": (True, True, None),
+        "f": (True, False, None),
+        "l": (True, False, "d"),
+        "no": (False, False, None),
+        "no/deeper": (False, False, None),
+        "few": (("d", "directory"),),
+        "all": (("e", "directory"),),
+        "deep": (),
+        "text": "said",
+    }
+
+
+def _replace(top: Path) -> None:
+    shutil.rmtree(top / "d" / "e")
+    (top / "d" / "e").mkdir()
+    (top / "d" / "e" / "x").touch()
+
+
+def _exchange(top: Path) -> None:
+    (top / "d").rename(top / "other")
+    (top / "n").mkdir()
+    (top / "n").rename(top / "d")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda top: (top / ".git").touch(), id="a-name-of-interest"),
+        pytest.param(lambda top: (top / "new").mkdir(), id="a-directory"),
+        pytest.param(lambda top: (top / "no" / "deeper").mkdir(parents=True), id="what-was-missing"),
+        pytest.param(lambda top: (top / "d" / "x").touch(), id="any-name"),
+        pytest.param(lambda top: (top / "d" / "e").rmdir(), id="a-directory-less"),
+        pytest.param(lambda top: ((top / "l").unlink(), (top / "l").symlink_to("d/e")), id="a-link-elsewhere"),
+        pytest.param(lambda top: ((top / "f").unlink(), (top / "f").mkdir()), id="a-directory-for-a-file"),
+        pytest.param(lambda top: (top / "f").write_text("other"), id="another-text"),
+        pytest.param(_replace, id="a-directory-replaced"),
+        pytest.param(_exchange, id="a-directory-renamed"),
+    ],
+)
+def test_changes_are_noticed(memory: Memory, top: Path, change: Callable[[Path], object]) -> None:
+    _facts(memory, top)
+    assert not memory.refresh()
+    for _ in range(2):
+        change(top)
+        assert memory.refresh()
+        assert _facts(memory, top) == _facts(Memory(watch=False), top)
+        assert not memory.refresh()
+        shutil.rmtree(top)
+        (top / "d" / "e").mkdir(parents=True)
+        (top / "f").write_text("said")
+        (top / "l").symlink_to("d")
+        assert memory.refresh()
+        _facts(memory, top)
+        memory.refresh()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda top: (top / "x.o").touch(), id="a-name-of-no-interest"),
+        pytest.param(lambda top: ((top / "d" / "t").touch(), (top / "d" / "t").unlink()), id="come-and-gone"),
+        pytest.param(lambda top: (top / "f").touch(), id="a-time"),
+    ],
+)
+def test_what_does_not_matter_is_not(memory: Memory, top: Path, change: Callable[[Path], object]) -> None:
+    _facts(memory, top)
+    change(top)
+    assert not memory.refresh()
+
+
+def test_lost_events_forget_everything(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = Memory()
+    _facts(memory, top)
+    (top / ".git").touch()
+    monkeypatch.setattr(Inotify, "read", lambda _: [Event(-1, "", overflow=True)])
+    assert memory.refresh()
+    monkeypatch.undo()
+    assert _facts(memory, top) == _facts(Memory(watch=False), top)
+    (top / "new").mkdir()
+    assert memory.refresh()
+    memory.close()
+
+
+def test_without_watches_left_everything_is_asked_again(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(_: Inotify, path: str) -> int:
+        raise OSError(28, "No space left on device", path)
+
+    monkeypatch.setattr(Inotify, "add", none_left)
+    memory = Memory()
+    _facts(memory, top)
+    assert (memory.watched, memory.refresh()) == (0, False)
+    (top / ".git").touch()
+    assert memory.refresh()
+    memory.close()
+
+
+def test_without_inotify_everything_is_asked_again(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_queue", lambda: None)
+    memory = Memory()
+    _facts(memory, top)
+    (top / "d" / "e").rmdir()
+    assert memory.refresh()
