@@ -17,6 +17,7 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.errors import SettingsError
+from stockade.placeholder import is_placeholder
 
 LIMIT: Final = 1 << 20
 _KINDS: Final = {
@@ -44,6 +45,8 @@ def read_content(file: str) -> Content | None:
         _require_missing(file)
         return None
     except (OSError, ValueError) as error:
+        if not is_there(file):
+            return None  # a sandbox that runs here keeps the name
         raise _unreadable(file, error) from None
     try:
         return _read(descriptor, file)
@@ -56,12 +59,11 @@ def read_content(file: str) -> Content | None:
 def is_there(file: str) -> bool:
     """Tell whether something has this name. What cannot be looked at counts as there: reading it will say why."""
     try:
-        os.lstat(file)
+        return not is_placeholder(os.lstat(file))
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError):
         return True
-    return True
 
 
 def _read(descriptor: int, file: str) -> Content:

@@ -21,7 +21,7 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
     SIGXFSZ,
     signal,
 )
-from errno import EACCES, ENOENT, ENOTDIR
+from errno import EACCES, EMFILE, ENOENT, ENOTDIR
 
 from stockade.platforms.linux import kernel, tree
 from stockade.platforms.linux.channel import Channel, Packet
@@ -38,6 +38,7 @@ _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 _MICROSECONDS = 1_000_000
 _WORD = 8
+_STREAMS = 3
 _EXEC = b"exec"
 
 
@@ -137,9 +138,9 @@ def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
 class _Command:
     """One request on its way."""
 
-    def __init__(self, run: Run, streams: tuple[int, ...], setting: Setting, channel: Channel) -> None:
+    def __init__(self, run: Run, descriptors: tuple[int, ...], setting: Setting, channel: Channel) -> None:
         self.run = run
-        self.streams = streams
+        self.streams, self.groups = descriptors[:_STREAMS], descriptors[_STREAMS:]
         self.setting = setting
         self.channel = channel
         self.pid = 0
@@ -147,6 +148,8 @@ class _Command:
 
     def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
+        with _Step(b"control group"):
+            self.join_groups()
         with _Step(b"mount"):
             for operation, target, source in self.run.mounts:
                 tree.lay(tree.Place(operation, target, source, -1))
@@ -167,6 +170,14 @@ class _Command:
         if self.run.flags & ANNOUNCE or self.listener >= 0:
             self.channel.send(Packet(STARTED, number, b"", (self.listener,) if self.listener >= 0 else ()))
         return self.reap()
+
+    def join_groups(self) -> None:
+        """Enter the control groups whose ``cgroup.procs`` came with the request, if all of them came."""
+        if len(self.groups) != self.run.groups:
+            raise OSError(EMFILE, os.strerror(EMFILE))
+        for group in self.groups:
+            os.write(group, b"0")
+            os.close(group)
 
     def install_filters(self) -> None:
         """Put the session's filters on, the notifying one last."""
@@ -245,8 +256,10 @@ class _Command:
             kernel.claim_terminal(0)
         for kind, value in self.run.limits:
             _, hardest = resource.getrlimit(kind)
-            allowed = value if hardest == resource.RLIM_INFINITY else min(value, hardest)
-            resource.setrlimit(kind, (allowed, allowed))
+            # Processor time ends with SIGXCPU, which says why; one second later with SIGKILL, which does not.
+            most = value + 1 if kind == resource.RLIMIT_CPU else value
+            allowed = (value, most) if hardest == resource.RLIM_INFINITY else (min(value, hardest), min(most, hardest))
+            resource.setrlimit(kind, allowed)
         os.execve(program, self.run.argv, self.run.environment)  # noqa: S606 - to run it is the purpose
 
     def reap(self) -> Ended:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Literal
 
 from stockade.errors import UnavailableError
 from stockade.platforms.linux import message
-from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.channel import MAXIMUM_DESCRIPTORS, Channel, Packet
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _START = """\
 import sys
 sys.path.append(sys.argv[2])
 from stockade.platforms.linux.keeper import main
-main(int(sys.argv[1]))
+main(int(sys.argv[1]), sys.argv[3])
 """
 _PACKAGE_DEPTH = 4
 _CHANNEL = 3
@@ -39,6 +39,7 @@ class Request(Value):
 
     ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``mounts`` are laid for this command only.
     ``terminal`` makes the first stream the controlling terminal. ``announce`` asks for ``Started``.
+    ``groups`` are descriptors of the ``cgroup.procs`` that the command joins.
     """
 
     argv: tuple[str, ...]
@@ -48,6 +49,7 @@ class Request(Value):
     mounts: tuple[Mount, ...] = ()
     terminal: bool = False
     announce: bool = False
+    groups: tuple[int, ...] = ()
 
 
 class Started(Value):
@@ -99,15 +101,19 @@ class Jail:
         self._state: State = "new"
 
     @classmethod
-    def start(cls) -> Jail:
-        """Start the helpers, outside any jail yet."""
+    def start(cls, leavings: str = "") -> Jail:
+        """Start the helpers, outside any jail yet.
+
+        ``leavings`` is the directory that holds sessions' temporary directories: if this process is killed, the
+        helpers remove from it what belongs to nobody.
+        """
         mine, theirs = Channel.pair()
         nothing = os.open(os.devnull, os.O_RDWR)
         try:
             streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
             pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), _package_root()],
+                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), _package_root(), leavings],
                 {},
                 file_actions=[*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)],
                 setsid=True,
@@ -121,15 +127,20 @@ class Jail:
             os.close(nothing)
         return cls(pid, mine)
 
-    def build(self, spec: JailSpec) -> None:
-        """Have the jail built; ``wait_ready`` tells whether that worked."""
+    def build(self, spec: JailSpec, locks: Sequence[int] = ()) -> None:
+        """Have the jail built; ``wait_ready`` tells whether that worked.
+
+        The helpers keep copies of ``locks``, so that these are held until the last command is dead.
+        """
         build = message.Build(
             [mount.encoded() for mount in spec.mounts],
             list(spec.filters),
             fresh_processes=spec.fresh_processes,
             listen=spec.listen,
         )
-        self._send(build.packet())
+        packet = build.packet()
+        packet.descriptors = tuple(locks)[:MAXIMUM_DESCRIPTORS]
+        self._send(packet)
         self._state = "building"
 
     def wait_ready(self) -> None:
@@ -162,8 +173,9 @@ class Jail:
             flags,
             list(request.limits),
             [mount.encoded() for mount in request.mounts],
+            len(request.groups),
         )
-        self._send(run.packet(self._number, tuple(streams)))
+        self._send(run.packet(self._number, (*streams, *request.groups)))
         return self._number
 
     def end(self, number: int) -> None:

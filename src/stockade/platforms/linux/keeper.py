@@ -35,13 +35,22 @@ _GO = b"g"
 _MOST_FILES = 65536
 
 
-def main(owner_pid: int) -> None:
-    """Serve one session; returns when it is over."""
+def main(owner_pid: int, leavings: str) -> None:
+    """Serve one session; returns when it is over. If its owner was killed, clean up after it."""
     kernel.close_from(CHANNEL + 1)
     owner = os.pidfd_open(owner_pid)
     if os.getppid() != owner_pid:
         return
-    channel = Channel.adopt(CHANNEL)
+    _serve(owner, Channel.adopt(CHANNEL))
+    if leavings and _is_dead(owner):
+        # Imported only now: a session that ends well never needs it, and this process is outside every jail.
+        from stockade.platforms.linux.cleanup import clean_up
+
+        clean_up(leavings)
+
+
+def _serve(owner: int, channel: Channel) -> None:
+    """Have one jail built and stay with it; the locks that came with the plan are let go at the end."""
     packet = channel.receive()
     if packet is None or packet.kind != message.BUILD:
         return
@@ -54,6 +63,11 @@ def main(owner_pid: int) -> None:
     channel.close()
     if pid:
         _watch(owner, pid)
+    packet.close()
+
+
+def _is_dead(process: int) -> bool:
+    return bool(select.select([process], [], [], 0)[0])
 
 
 def _watch(owner: int, pid: int) -> None:

@@ -163,7 +163,7 @@ class Launcher:
 
     def run(self, packet: Packet) -> None:
         """Hand a request to the spare first process, or to a new one."""
-        if len(packet.descriptors) != _STREAMS:
+        if len(packet.descriptors) < _STREAMS:
             # The kernel drops descriptors for which this process has no room.
             self.say(message.Failed(EMFILE, b"streams").packet(packet.number))
             return

@@ -68,9 +68,9 @@ class Build:
 class Run:
     """One command."""
 
-    __slots__ = ("argv", "directory", "environment", "flags", "limits", "mounts")
+    __slots__ = ("argv", "directory", "environment", "flags", "groups", "limits", "mounts")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 - the fields of one message
         self,
         argv: list[bytes],
         environment: dict[bytes, bytes],
@@ -78,35 +78,42 @@ class Run:
         flags: int = 0,
         limits: list[tuple[int, int]] | None = None,
         mounts: list[tuple[bytes, bytes, bytes]] | None = None,
+        groups: int = 0,
     ) -> None:
-        """Take limits as resource and value, both of setrlimit(2); mounts are this command's own."""
+        """Take limits as resource and value, both of setrlimit(2); mounts are this command's own.
+
+        ``groups`` counts the descriptors behind the three streams: control groups that the command joins.
+        """
         self.argv = argv
         self.environment = environment
         self.directory = directory
         self.flags = flags
         self.limits = limits or []
         self.mounts = mounts or []
+        self.groups = groups
 
     def packet(self, number: int, descriptors: tuple[int, ...]) -> Packet:
         """Write it, with the three standard streams."""
         environment = pack([part for pair in self.environment.items() for part in pair])
         limits = pack([_integer(part) for limit in self.limits for part in limit])
-        fields = [_integer(self.flags), self.directory, pack(self.argv), environment, limits, _mounts(self.mounts)]
+        numbers = _integer(self.flags) + _integer(self.groups)
+        fields = [numbers, self.directory, pack(self.argv), environment, limits, _mounts(self.mounts)]
         return Packet(RUN_WITH_MOUNTS if self.mounts else RUN, number, pack(fields), descriptors)
 
     @classmethod
     def read(cls, packet: Packet) -> Run:
         """Read it."""
-        flags, directory, argv, environment, limits, mounts = packet.fields()
+        own, directory, argv, environment, limits, mounts = packet.fields()
         parts = unpack(environment)
         numbers = [_number(part) for part in unpack(limits)]
         return cls(
             unpack(argv),
             dict(zip(parts[::2], parts[1::2], strict=True)),
             directory,
-            _number(flags),
+            _number(own[:_WORD]),
             list(zip(numbers[::2], numbers[1::2], strict=True)),
             _read_mounts(mounts),
+            _number(own[_WORD:]),
         )
 
 

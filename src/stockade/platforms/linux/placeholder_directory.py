@@ -1,8 +1,9 @@
 """One directory of the host that holds placeholders: what can be made there, looked at, and removed.
 
 A placeholder is a socket node that nobody listens on, with no permission at all. Git does not see it, opening
-it never waits (ENXIO), and no directory can be made in its place. All placeholders that are made together are hard
-links of one inode: its number is journaled before any name leads to it, and a link costs less than half of a node.
+it never waits (ENXIO), and no directory can be made in its place. (``stockade.placeholder`` knows the one exception.)
+All placeholders of one kind that are made together are hard links of one inode: its number is journaled before any
+name leads to it, and a link costs less than half of a node.
 
 Rules: names are reached through an open directory, never by a path that somebody could bend meanwhile. A link never
 replaces what is there. A node is removed only if it is still that very inode, only by who holds the
@@ -20,7 +21,9 @@ import stat
 import time
 from typing import TYPE_CHECKING, Final, Literal
 
+from stockade.placeholder import CONTENTS, FILE_MODE, is_placeholder
 from stockade.platforms.linux.journal import (
+    TEMPORARY,
     Journal,
     Record,
     lock,
@@ -45,11 +48,6 @@ _MADE: Final[Verdict] = ("made", "")
 _PRESENT: Final[Verdict] = ("present", "")
 _REPLACED: Final[Verdict] = ("changed", "something else is there")
 GONE: Final = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP, errno.ESTALE})
-
-
-def is_placeholder(status: os.stat_result) -> bool:
-    """Tell from an ``lstat`` whether this is a placeholder, of whomever: for a plan, nothing is there."""
-    return status.st_mode == stat.S_IFSOCK and not status.st_size
 
 
 class Directory:
@@ -113,7 +111,7 @@ class Directory:
             status = self.look(name)
             # Somebody on the host may put a file of his own here, and then it stays. Between this look and the unlink
             # lie two microseconds; to move the name aside first would need a way back for what was not ours.
-            if status is not None and is_placeholder(status) and inode in {None, status.st_ino}:
+            if status is not None and _is_removable(status, name) and inode in {None, status.st_ino}:
                 os.unlink(name, dir_fd=self.descriptor)
         except FileNotFoundError:
             return True
@@ -125,7 +123,7 @@ class Directory:
         """Remove a stranger's placeholder that is older than this boot, so that nobody can rely on it any more."""
         started = time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) - _BOOT_MARGIN
         status = self.look(name)
-        if status is None or not is_placeholder(status) or status.st_ctime >= started:
+        if status is None or not is_placeholder(status, name) or status.st_ctime >= started:
             return status is None
         other = Directory(self.path)  # locks of its own: ours may be held already
         try:
@@ -164,8 +162,11 @@ class Hold:
             self._record.append(path_entry(self.directory.path))
         elif self._journal.nodes:  # others are here: most names will be there already
             found = {name: verdict for name in names if (verdict := self._judge(name)) is not None}
-        missing = [name for name in names if name not in found]
-        return found | self._create(missing) if missing else found
+        for content in (None, *CONTENTS.values()):
+            missing = [name for name in names if name not in found and CONTENTS.get(name) == content]
+            if missing:
+                found |= self._create(missing, content)
+        return found
 
     def release(self) -> None:
         """Let go; who is the last removes the nodes."""
@@ -180,12 +181,12 @@ class Hold:
         self._record.close(unlock=unlock)
         self.directory.close(unlock=unlock)
 
-    def _create(self, names: Sequence[str]) -> dict[str, Verdict]:
+    def _create(self, names: Sequence[str], content: bytes | None) -> dict[str, Verdict]:
         place = self.directory.descriptor
         temporary = new_temporary()
         self._record.append(temporary_entry(temporary))
         try:
-            os.mknod(temporary, stat.S_IFSOCK, dir_fd=place)
+            _make_node(temporary, content, place)
         except OSError as error:
             return dict.fromkeys(names, self.directory.refusal(error))
         try:
@@ -217,7 +218,7 @@ class Hold:
         status = self.directory.look(name)
         if status is None:
             return None
-        if not is_placeholder(status):
+        if not is_placeholder(status, name):
             return _REPLACED
         if self._is_ours(name, status.st_ino):
             return _PRESENT
@@ -240,7 +241,27 @@ class Hold:
         status = self.directory.look(name)
         if status is None:
             return None
-        return _PRESENT if is_placeholder(status) else _REPLACED
+        return _PRESENT if is_placeholder(status, name) else _REPLACED
+
+
+def _make_node(name: str, content: bytes | None, place: int) -> None:
+    if content is None:
+        os.mknod(name, stat.S_IFSOCK, dir_fd=place)
+        return
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(name, flags, FILE_MODE, dir_fd=place)
+    try:
+        os.fchmod(file, FILE_MODE)  # whatever the umask took away
+        os.write(file, content)
+    finally:
+        os.close(file)
+
+
+def _is_removable(status: os.stat_result, name: str) -> bool:
+    """Tell whether this may be one of ours: a placeholder, or a file that is to become one under its temporary name."""
+    if is_placeholder(status, name):
+        return True
+    return name.startswith(TEMPORARY) and any(is_placeholder(status, kept) or not status.st_size for kept in CONTENTS)
 
 
 def refusals(names: Iterable[str], error: OSError) -> dict[str, Verdict]:

@@ -17,6 +17,7 @@ import os
 from typing import TYPE_CHECKING, Final, Self
 
 from stockade.errors import InvalidTextError, UnavailableError
+from stockade.placeholder import is_placeholder
 from stockade.platforms.linux.journal import Record, inode_of, record_name
 from stockade.platforms.linux.placeholder_directory import (
     GONE,
@@ -24,7 +25,6 @@ from stockade.platforms.linux.placeholder_directory import (
     Hold,
     State,
     Verdict,
-    is_placeholder,
     refusals,
 )
 from stockade.platforms.runtime_directory import runtime_directory

@@ -6,32 +6,46 @@ goes when its last command has ended. Tickets are numbers of this class, so that
 
 from __future__ import annotations
 
+import os
 import select
 from typing import TYPE_CHECKING, Final
 
 from stockade.errors import UnavailableError
+from stockade.escape import escape
+from stockade.filesystem.scan import Scan
 from stockade.platforms.backend import Outcome
 from stockade.platforms.linux import jail as jails
+from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.jail import Jail, Request
-from stockade.platforms.linux.mount import JailSpec, Mount
-from stockade.platforms.linux.program import program
+from stockade.platforms.linux.placeholders import journal_directory
+from stockade.platforms.linux.spec import placed, specify
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stockade.filesystem.plan import Plan
     from stockade.platforms.backend import Launch
+    from stockade.platforms.linux.placeholders import Lease
+    from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
 
+_ATTEMPTS: Final = 5
 _GONE: Final = "the sandbox's helpers ended before the command did"
 
 
 class _Cell:
-    """A jail and the commands in it: their numbers there, and their tickets."""
+    """A jail, what it was built for, the placeholders that its mounts lie on, and the commands in it."""
 
-    def __init__(self, jail: Jail, spec: JailSpec) -> None:
+    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease) -> None:
         self.jail = jail
-        self.spec = spec
+        self.policy = policy
+        self.plan = plan
+        self.lease = lease
         self.tickets: dict[int, int] = {}
+
+    def fits(self, policy: SandboxPolicy, plan: Plan) -> bool:
+        """Tell whether another plan would build the same jail."""
+        return self.plan == plan and (self.policy is policy or self.policy == policy)
 
 
 class LinuxWalls:
@@ -40,7 +54,11 @@ class LinuxWalls:
     def __init__(self, temporary: str) -> None:
         """Start the helpers at once: they come up while the plan is made."""
         self._temporary = temporary
-        self._next: Jail | None = Jail.start()
+        self._leavings = os.path.dirname(temporary)
+        self._next: Jail | None = Jail.start(self._leavings)
+        self._scan: Scan | None = None
+        self._rules: FileRules | None = None
+        self._notes: tuple[str, ...] = ()
         self._current: _Cell | None = None
         self._cells: dict[int, _Cell] = {}
         self._places: dict[int, tuple[_Cell, int]] = {}
@@ -49,10 +67,17 @@ class LinuxWalls:
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
-        spec = self._spec(policy)
-        if self._current is None or self._current.spec != spec:
-            self._replace(spec)
-        return ()
+        plan = self._plan(policy)
+        if self._current is None or not self._current.fits(policy, plan):
+            self._replace(policy, plan)
+        return self._notes
+
+    def rest(self) -> None:
+        """Let go of what the host could stumble over while no command runs; the next command builds anew."""
+        cell = self._current
+        if cell is not None and cell.plan.placeholders and not cell.tickets:
+            self._current = None
+            self._drop(cell)
 
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command in the current jail."""
@@ -66,6 +91,7 @@ class LinuxWalls:
             directory=launch.directory,
             limits=launch.limits,
             terminal=launch.terminal,
+            groups=launch.groups,
         )
         number = cell.jail.run(request, streams)
         self._ticket += 1
@@ -105,26 +131,58 @@ class LinuxWalls:
             self._drop(cell)
         self._places.clear()
         self._current = None
+        if self._scan is not None:
+            self._scan.close()
+            self._scan = None
         if not self._poll.closed:
             self._poll.close()
 
-    def _spec(self, policy: SandboxPolicy) -> JailSpec:
-        mounts = (Mount("writable", policy.cwd), Mount("writable", self._temporary))
-        return JailSpec(mounts, (program(),), fresh_processes=not policy.mode.weaker_nested)
+    def _plan(self, policy: SandboxPolicy) -> Plan:
+        """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
+        if self._scan is None:
+            self._scan = Scan(policy.files)
+        elif self._rules == policy.files:
+            self._scan.refresh()
+        else:
+            self._scan.follow(policy.files)
+        self._rules = policy.files
+        plan = self._scan.plan
+        if plan.refusals:
+            raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
+        return plan
 
-    def _replace(self, spec: JailSpec) -> None:
-        jail, self._next = self._next or Jail.start(), None
+    def _replace(self, policy: SandboxPolicy, plan: Plan) -> None:
+        """Build a jail for the plan; commands that run stay in the old one, which goes with the last of them."""
+        plan, lease = self._keep(policy, plan)
+        jail, self._next = self._next or Jail.start(self._leavings), None
         try:
-            jail.build(spec)
+            held = placed(plan, lease)
+            private = {journal_directory(), self._leavings}
+            spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
+            jail.build(spec, lease.descriptors)
             jail.wait_ready()
         except BaseException:
             jail.close()
+            lease.release()
             raise
-        old, self._current = self._current, _Cell(jail, spec)
+        self._notes = plan.notes + held.notes
+        old, self._current = self._current, _Cell(jail, policy, plan, lease)
         self._cells[jail.fileno()] = self._current
         self._poll.register(jail.fileno(), select.EPOLLIN)
         if old is not None and not old.tickets:
             self._drop(old)
+
+    def _keep(self, policy: SandboxPolicy, plan: Plan) -> tuple[Plan, Lease]:
+        """Put the placeholders in place; where one is not missing after all, plan again."""
+        for _ in range(_ATTEMPTS):
+            lease = placeholders.acquire(placeholder.path for placeholder in plan.placeholders)
+            if not lease.changed:
+                return plan, lease
+            where = lease.changed[0].path
+            lease.release()
+            plan = self._plan(policy)
+        message = f"the files here change too fast to be protected: {escape(where)}"
+        raise UnavailableError(message, "try again when they have settled")
 
     def _hear(self, cell: _Cell) -> list[Outcome]:
         answer = cell.jail.receive()
@@ -156,3 +214,4 @@ class LinuxWalls:
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
         cell.jail.close()
+        cell.lease.release()

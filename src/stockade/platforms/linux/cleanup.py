@@ -1,0 +1,20 @@
+"""What a session leaves behind if its owner is killed, removed by whoever finds it: its keeper, or the next session.
+
+Everything is recognised by locks that died with their owners, so this may run at any time, in any process, twice.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from stockade.errors import StockadeError
+from stockade.platforms import temporary
+from stockade.platforms.linux import placeholders
+
+
+def clean_up(base: str) -> None:
+    """Remove placeholders and temporary directories of sessions that are dead; ``base`` holds the latter."""
+    with suppress(StockadeError, OSError):
+        placeholders.sweep()
+    with suppress(OSError):
+        temporary.sweep(base)

@@ -1,0 +1,84 @@
+"""A plan becomes the specification of a jail: the policy's mounts, and those that every session needs.
+
+Every session sees its own temporary directory and nothing else of the user's private directories: neither the
+files of other sessions nor the journals by which sandboxes count each other.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Final
+
+from stockade.escape import escape
+from stockade.filesystem.plan import Operation
+from stockade.platforms.linux.mount import JailSpec, Mount
+from stockade.platforms.linux.program import program
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stockade.filesystem.plan import Plan
+    from stockade.platforms.linux.mount import Operation as MountOperation
+    from stockade.platforms.linux.placeholders import Lease
+    from stockade.policy.model import SandboxPolicy
+
+#: A pin is a mount of its own in the mode that surrounds it, and only writable places need one.
+_OPERATIONS: Final[dict[Operation, MountOperation]] = {
+    Operation.READ_ONLY: "read-only",
+    Operation.WRITABLE: "writable",
+    Operation.HIDDEN: "hidden",
+    Operation.PIN: "writable",
+    Operation.LINK: "link",
+}
+
+
+def specify(
+    policy: SandboxPolicy, plan: Plan, *, temporary: str, private: Iterable[str], placed: Iterable[Mount]
+) -> JailSpec:
+    """Return the jail for a plan.
+
+    ``private`` are directories of the user's that no command may see; ``placed`` are the mounts on placeholders.
+    """
+    mounts = {mount.path: Mount(_OPERATIONS[mount.operation], mount.path, mount.reason) for mount in plan.mounts}
+    mounts |= {path: Mount("hidden", path, "the sandboxes' own") for path in private}
+    mounts |= {mount.target: mount for mount in placed}
+    mounts[temporary] = Mount("writable", temporary, "the session's temporary directory")
+    return JailSpec(
+        tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
+        (program("all" if policy.sockets.all_unix else "none", tracing=not policy.mode.weaker_nested),),
+        fresh_processes=not policy.mode.weaker_nested,
+    )
+
+
+class Placed(Value):
+    """What is laid on placeholders, and where none could be made: the directory read-only, its own ones open again."""
+
+    mounts: tuple[Mount, ...]
+    notes: tuple[str, ...] = ()
+
+
+def placed(plan: Plan, lease: Lease) -> Placed:
+    """Return the mounts that keep missing names missing."""
+    contents = {placeholder.path: placeholder.content for placeholder in plan.placeholders}
+    reasons = {placeholder.path: placeholder.reason for placeholder in plan.placeholders}
+    mounts = [Mount("read-only" if contents[path] else "absent", path, reasons[path]) for path in lease.targets]
+    notes = []
+    for placeholder in lease.impossible:
+        parent = os.path.dirname(placeholder.path)
+        reason = f"{escape(placeholder.path)} must not be made, and cannot be kept: {placeholder.reason}"
+        notes.append(f"{escape(parent)} is read-only: {reason}")
+        mounts += _frozen(parent, reason, {mount.path for mount in plan.mounts})
+    return Placed(tuple(mounts), tuple(notes))
+
+
+def _frozen(parent: str, reason: str, planned: set[str]) -> list[Mount]:
+    """Make a directory read-only, but leave its directories as they were."""
+    with os.scandir(parent) as entries:
+        inner = [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+    opened = [Mount("writable", path, reason) for path in inner if path not in planned]
+    return [Mount("read-only", parent, reason), *opened]
+
+
+def _surrounding_first(path: str) -> tuple[str, ...]:
+    return tuple(path.split("/"))
