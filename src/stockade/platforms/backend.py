@@ -60,6 +60,9 @@ class Walls(Protocol):
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command with its three streams, which stay the caller's; return its ticket."""
 
+    def rest(self) -> None:
+        """Let go of what the host could stumble over while no command runs; the next command builds it anew."""
+
     def signal(self, ticket: int, number: int) -> None:
         """Pass a signal on to a command and what it runs in front."""
 

@@ -38,9 +38,8 @@ class TemporaryDirectory:
 
     @classmethod
     def make(cls, environment: Mapping[str, str]) -> TemporaryDirectory:
-        """Make one in the host's own place for such things, after removing what dead sessions left there."""
+        """Make one in the host's own place for such things."""
         base = _base(environment)
-        sweep(base)
         for _ in range(_TRIES):
             path = f"{base}/{PREFIX}{os.urandom(6).hex()}"
             descriptor = _make_locked(path)

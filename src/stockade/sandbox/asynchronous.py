@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from stockade.errors import StockadeError, UnavailableError
 from stockade.sandbox.capture import Capture, exceeded
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.limits import Limits
     from stockade.sandbox.result import Result
+
+
+#: Seconds without a command after which the host gets the names back that are kept from being made.
+IDLE: Final = 5.0
 
 
 class Sandbox:
@@ -44,6 +48,7 @@ class Sandbox:
         self._ended: dict[int, asyncio.Future[None]] = {}
         self._opening: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._idle: asyncio.TimerHandle | None = None
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -131,6 +136,7 @@ class Sandbox:
     async def close(self) -> None:
         """End every command and leave nothing behind."""
         loop, self._loop = self._loop, None
+        self._rest_later()
         if loop is not None:
             loop.remove_reader(self._session.fileno())
         await asyncio.to_thread(self._session.close)
@@ -151,6 +157,15 @@ class Sandbox:
             future = self._ended.pop(running.ticket, None)
             if future is not None and not future.done():
                 future.set_result(None)
+        self._rest_later()
+
+    def _rest_later(self) -> None:
+        """Let go of the placeholders once nothing has run for a while, not between two commands of one job."""
+        if self._idle is not None:
+            self._idle.cancel()
+            self._idle = None
+        if self._loop is not None and not self._session.running:
+            self._idle = self._loop.call_later(IDLE, self._session.rest)
 
     async def _until(self, ended: asyncio.Future[None], running: Running) -> None:
         """Wait for the end of a command; a cancelled task ends it first."""

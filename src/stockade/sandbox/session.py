@@ -197,6 +197,11 @@ class Session:
         if running.ticket in self._running:
             self._opened(self._walls).signal(running.ticket, number)
 
+    def rest(self) -> None:
+        """Let go of what the host could stumble over, if no command runs."""
+        if self._walls is not None and not self._running:
+            self._walls.rest()
+
     def fileno(self) -> int:
         """Return the descriptor to watch."""
         return self._opened(self._walls).fileno()

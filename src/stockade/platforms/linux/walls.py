@@ -16,6 +16,7 @@ from stockade.filesystem.scan import Scan
 from stockade.platforms.backend import Outcome
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux import placeholders
+from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import placed, specify
@@ -56,6 +57,7 @@ class LinuxWalls:
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
         self._next: Jail | None = Jail.start(self._leavings)
+        clean_up(self._leavings)
         self._scan: Scan | None = None
         self._rules: FileRules | None = None
         self._notes: tuple[str, ...] = ()
