@@ -8,9 +8,11 @@ process, or in a driver (see ``driven``) for libraries of another interpreter.
 from __future__ import annotations
 
 import os
+import tempfile
 import time
 from abc import ABC, abstractmethod
 from pathlib import Path
+from typing import BinaryIO
 
 from stockade.value import Value
 
@@ -64,6 +66,7 @@ class Spawned(Contender):
 
     ground: Ground
     words: tuple[str, ...]
+    errors: BinaryIO
 
     @abstractmethod
     def prefix(self) -> tuple[str, ...]:
@@ -73,22 +76,34 @@ class Spawned(Contender):
         """Find the words once: they are no part of the measured time."""
         self.ground = ground
         self.words = self.prefix()
+        self.errors = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the session
 
     async def run(self, line: str) -> float:
         """Spawn the program and wait for it."""
-        return spawn((*self.words, line))
+        return spawn((*self.words, line), self.errors)
+
+    async def stop(self) -> None:
+        """Close the file of complaints."""
+        self.errors.close()
 
 
-def spawn(words: tuple[str, ...]) -> float:
-    """Run a program with its streams on the null device and return the seconds that it took."""
+def spawn(words: tuple[str, ...], errors: BinaryIO) -> float:
+    """Run a program without input or output and return the seconds that it took; its complaints go to a file."""
+    actions = [*_SILENT, (os.POSIX_SPAWN_DUP2, errors.fileno(), 2)]
     began = time.perf_counter()
-    pid = os.posix_spawnp(words[0], words, os.environ, file_actions=_SILENT)
+    pid = os.posix_spawnp(words[0], words, os.environ, file_actions=actions)
     _, status = os.waitpid(pid, 0)
     took = time.perf_counter() - began
     if status:
-        message = f"{Path(words[0]).name} ended with status {os.waitstatus_to_exitcode(status)}"
-        raise FailedError(message)
+        raise FailedError(_complaint(Path(words[0]).name, os.waitstatus_to_exitcode(status), errors))
     return took
 
 
-_SILENT = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(3)]
+def _complaint(program: str, code: int, errors: BinaryIO) -> str:
+    errors.seek(0)
+    said = " ".join(errors.read().decode(errors="replace").split())
+    return f"{program} ended with status {code}: {said[-_LONGEST:]}"
+
+
+_LONGEST = 300
+_SILENT = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(2)]

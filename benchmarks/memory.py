@@ -3,8 +3,8 @@
     python benchmarks/memory.py [--repositories N] [--commands N]
 
 One session runs ``true`` again and again. Looked at after the first command, after a fifth of them, after all and once
-the session is closed: processes, memory (proportional share) and descriptors of the helpers, the same of the program
-that owns the session. The table is printed and written to ``results.md``.
+the session is closed: processes, memory (proportional share, and what nobody shares) and descriptors of the helpers,
+private memory and descriptors of the program that owns the session. The table is printed and written to ``results.md``.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ from pathlib import Path
 
 import machine
 import tree
-from contender import Ground, MissingError
-from ours import Library, version
+from contender import Ground
+from ours import Library
 from processes import Holding, UnreadableError, descendants, holding
 from results import write
+from stockade.errors import StockadeError
 from stockade.value import Value
 from table import render
 from workplace import Workplace, workplace
@@ -55,8 +56,15 @@ class Look(Value):
 
     def row(self) -> list[str]:
         """Return the row of the table."""
-        shown = [self.moment, str(self.helpers.processes), _megabytes(self.helpers.memory)]
-        return [*shown, str(self.helpers.descriptors), _megabytes(self.owner.memory), str(self.owner.descriptors)]
+        helpers, owner = self.helpers, self.owner
+        theirs = [str(helpers.processes), _megabytes(helpers.memory), _megabytes(helpers.private)]
+        return [
+            self.moment,
+            *theirs,
+            str(helpers.descriptors),
+            _megabytes(owner.private),
+            str(owner.descriptors),
+        ]
 
 
 def _megabytes(size: int) -> str:
@@ -83,7 +91,7 @@ async def observe(library: Library, ground: Ground, commands: int) -> list[Look]
 def report(looks: list[Look], repositories: int, took: float) -> str:
     """Return the section of the results."""
     facts = "\n".join(f"- {fact}" for fact in (*machine.facts(), f"{repositories} repositories, {took:.0f} s"))
-    header = ["", "helpers", "their memory (PSS)", "their descriptors", "owner's memory (PSS)", "owner's descriptors"]
+    header = ["", "helpers", "PSS", "private", "descriptors", "owner's private", "owner's descriptors"]
     most = max(look.helpers.memory for look in looks)
     met = "yes" if most < MOST_MEMORY else "NO"
     verdict = f"Target, helpers under {_megabytes(MOST_MEMORY)} together: {_megabytes(most)} at most, {met}."
@@ -112,10 +120,9 @@ def main() -> None:
     options = _options()
     output = options.output.absolute()
     try:
-        version()
         with workplace() as place:
             text = _measure(options, place)
-    except (MissingError, UnreadableError) as error:
+    except (StockadeError, UnreadableError) as error:
         sys.exit(f"memory: {error}")
     print(text)
     write(output, "Memory", text)

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 from contender import Contender, FailedError, Ground, MissingError, Spawned
-
-
-def version() -> str:
-    """Return the version of the library, if it can run commands at all."""
-    stockade = importlib.import_module("stockade")
-    if not hasattr(stockade, "Sandbox"):
-        message = "this version has no Sandbox yet"
-        raise MissingError(message)
-    return str(stockade.__version__)
-
-
-def open_sandbox(ground: Ground) -> Any:
-    """Return a sandbox for the tree, not yet entered."""
-    stockade: Any = importlib.import_module("stockade")
-    return stockade.Sandbox(stockade.load_policy(ground.tree, settings_file=str(ground.settings)))
+from stockade import __version__, load_policy
+from stockade.sandbox.asynchronous import Sandbox
 
 
 class Library(Contender):
@@ -31,16 +16,16 @@ class Library(Contender):
 
     name = "stockade"
     title = "**stockade library**"
-    sandbox: Any
+    sandbox: Sandbox
 
     def prepare(self, cache: Path) -> str:  # noqa: ARG002 - is here already
-        """Look whether it is there."""
-        return version()
+        """Return the version."""
+        return __version__
 
     async def start(self, ground: Ground) -> None:
         """Open the session."""
-        self.sandbox = open_sandbox(ground)
-        await self.sandbox.__aenter__()
+        self.sandbox = Sandbox(load_policy(ground.tree, settings_file=str(ground.settings)))
+        await self.sandbox.open()
 
     async def run(self, line: str) -> float:
         """Call it as any program would."""
@@ -54,7 +39,7 @@ class Library(Contender):
 
     async def stop(self) -> None:
         """Close the session."""
-        await self.sandbox.__aexit__(None, None, None)
+        await self.sandbox.close()
 
 
 class CommandLine(Spawned):
@@ -64,13 +49,18 @@ class CommandLine(Spawned):
     title = "**stockade command line**"
 
     def prepare(self, cache: Path) -> str:  # noqa: ARG002 - is here already
-        """Look whether it is there."""
-        return version()
+        """Look whether it is installed."""
+        _script()
+        return __version__
 
     def prefix(self) -> tuple[str, ...]:
         """Start it as users do."""
-        script = Path(sys.executable).with_name("stockade")
-        if not script.exists():
-            message = "no `stockade` beside this interpreter: run scripts/setup"
-            raise MissingError(message)
-        return (str(script), "run", "--settings", str(self.ground.settings), "-c")
+        return (_script(), "run", "--settings", str(self.ground.settings), "-c")
+
+
+def _script() -> str:
+    script = Path(sys.executable).with_name("stockade")
+    if not script.exists():
+        message = "no `stockade` beside this interpreter: run scripts/setup"
+        raise MissingError(message)
+    return str(script)

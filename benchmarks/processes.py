@@ -11,6 +11,7 @@ from pathlib import Path
 from stockade.value import Value
 
 _PROC = Path("/proc")
+_UNREADABLE = "the kernel shows what the sandbox's helpers hold to root only: run this as root"
 
 
 class UnreadableError(Exception):
@@ -18,11 +19,16 @@ class UnreadableError(Exception):
 
 
 class Holding(Value):
-    """What some processes hold together; memory is the proportional share, in bytes."""
+    """What some processes hold together, in bytes where it is memory.
+
+    ``memory`` is the proportional share (PSS), which also moves when somebody else uses the same program;
+    ``private`` is what they alone hold, so that only it can show a leak.
+    """
 
     processes: int
-    memory: int
-    descriptors: int
+    memory: int = 0
+    private: int = 0
+    descriptors: int = 0
 
 
 def descendants(pid: int) -> list[int]:
@@ -38,9 +44,9 @@ def descendants(pid: int) -> list[int]:
 
 def holding(pids: list[int]) -> Holding:
     """Add up what processes hold; one that ended meanwhile holds nothing."""
-    memory = [size for pid in pids if (size := _memory(pid)) is not None]
-    descriptors = [count for pid in pids if (count := _descriptors(pid)) is not None]
-    return Holding(len(pids), sum(memory), sum(descriptors))
+    sizes = [_sizes(pid) for pid in pids]
+    private = sum(size["Private_Clean"] + size["Private_Dirty"] for size in sizes if size)
+    return Holding(len(pids), sum(size["Pss"] for size in sizes if size), private, sum(map(_descriptors, pids)))
 
 
 def _children(pid: int) -> list[int]:
@@ -53,22 +59,21 @@ def _children(pid: int) -> list[int]:
     return children
 
 
-def _memory(pid: int) -> int | None:
+def _sizes(pid: int) -> dict[str, int]:
     try:
         lines = (_PROC / str(pid) / "smaps_rollup").read_text("ascii").splitlines()
     except (FileNotFoundError, ProcessLookupError):
-        return None
+        return {}
     except PermissionError as error:
-        message = "the kernel shows the memory of the sandbox's helpers to root only: run this as root"
-        raise UnreadableError(message) from error
-    return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("Pss:"))
+        raise UnreadableError(_UNREADABLE) from error
+    fields = (line.split() for line in lines[1:])
+    return {name.rstrip(":"): int(size) * 1024 for name, size, _ in fields}
 
 
-def _descriptors(pid: int) -> int | None:
+def _descriptors(pid: int) -> int:
     try:
         return len(list((_PROC / str(pid) / "fd").iterdir()))
     except (FileNotFoundError, ProcessLookupError):
-        return None
+        return 0
     except PermissionError as error:
-        message = "the kernel shows the descriptors of the sandbox's helpers to root only: run this as root"
-        raise UnreadableError(message) from error
+        raise UnreadableError(_UNREADABLE) from error

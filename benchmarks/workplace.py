@@ -35,7 +35,6 @@ class Workplace(Value):
 @contextmanager
 def workplace() -> Iterator[Workplace]:
     """Make a place that is removed afterwards, with an environment in which nobody's own settings count."""
-    # Not under our own name: a session removes what dead ones left in the place for temporary files.
     base = Path(tempfile.mkdtemp(prefix="benchmark-")).resolve()
     settings, home = base / "settings.json", base / "home"
     settings.write_text(json.dumps(POLICY))

@@ -38,12 +38,12 @@ def test_what_processes_hold_is_added_up(family: subprocess.Popen[str]) -> None:
     both, one, other = holding([family.pid, child]), holding([family.pid]), holding([child])
     assert (both.processes, one.processes, other.processes) == (2, 1, 1)
     assert both.descriptors == one.descriptors + other.descriptors >= 6
-    assert one.memory > 100_000
+    assert one.memory >= one.private > 100_000
 
 
 def test_what_is_gone_holds_nothing(family: subprocess.Popen[str]) -> None:
     assert family.stdin
     family.stdin.close()
     family.wait()
-    assert holding([family.pid]) == Holding(1, 0, 0)
+    assert holding([family.pid]) == Holding(1)
     assert descendants(family.pid) == []
