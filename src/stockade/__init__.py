@@ -6,10 +6,9 @@ nothing, and whoever only decides never loads what runs.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
 __version__ = "0.1.0"
 
+TYPE_CHECKING = False  # typing costs more than all that a helper imports
 if TYPE_CHECKING:
     from stockade.errors import InvalidTextError, LockedError, SettingsError, StockadeError, UnavailableError
     from stockade.policy.decision import decide as decide_host
@@ -42,7 +41,7 @@ __all__ = [
 ]
 
 #: Where each name comes from, as the imports above say it to type checkers: module, and name there if it differs.
-_HOMES: Final = {
+_HOMES = {
     "Access": "stockade.policy.files",
     "Disk": "stockade.policy.places",
     "InvalidTextError": "stockade.errors",
