@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from stockade.errors import StockadeError
 from stockade.platforms.backend import Launch
+from stockade.platforms.temporary import TemporaryDirectory
 from stockade.sandbox import environment, shell
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.result import Result
-from stockade.platforms.temporary import TemporaryDirectory
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

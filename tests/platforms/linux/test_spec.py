@@ -1,0 +1,92 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from stockade.filesystem.plan import Mount as Planned
+from stockade.filesystem.plan import Operation, Placeholder, Plan
+from stockade.platforms.linux import placeholders
+from stockade.platforms.linux.mount import Mount
+from stockade.platforms.linux.program import program
+from stockade.platforms.linux.spec import placed, specify
+from stockade.policy.compile import compile_policy
+from stockade.settings.merge import EMPTY
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+POLICY = compile_policy(EMPTY, cwd="/p", home="/h")
+
+
+def test_surroundings_come_first_and_the_sessions_own_mounts_win() -> None:
+    plan = Plan(
+        mounts=(
+            Planned(Operation.WRITABLE, "/p", "root"),
+            Planned(Operation.PIN, "/p/a", "pin"),
+            Planned(Operation.READ_ONLY, "/p/a/hooks", "protected"),
+            Planned(Operation.LINK, "/p/l", "link"),
+            Planned(Operation.HIDDEN, "/p/s", "secret"),
+            Planned(Operation.WRITABLE, "/t/private", "wrong"),
+        )
+    )
+    absent = Mount("absent", "/p/.bashrc", "missing")
+    spec = specify(POLICY, plan, temporary="/t/private/tmp-1", private=["/t/private"], placed=[absent])
+    assert spec.mounts == (
+        Mount("writable", "/p", "root"),
+        absent,
+        Mount("writable", "/p/a", "pin"),
+        Mount("read-only", "/p/a/hooks", "protected"),
+        Mount("link", "/p/l", "link"),
+        Mount("hidden", "/p/s", "secret"),
+        Mount("hidden", "/t/private", "the sandboxes' own"),
+        Mount("writable", "/t/private/tmp-1", "the session's temporary directory"),
+    )
+    assert spec.filters == (program(),)
+    assert spec.fresh_processes
+
+
+def test_weaker_walls_are_asked_for_by_the_policy() -> None:
+    weaker = POLICY.but(mode=POLICY.mode.but(weaker_nested=True))
+    spec = specify(weaker, Plan(), temporary="/t", private=[], placed=[])
+    assert not spec.fresh_processes
+    assert spec.filters == (program(tracing=False),)
+
+
+def test_placeholders_become_mounts(tmp_path: Path) -> None:
+    root = str(tmp_path.resolve())
+    os.mkdir(f"{root}/.git")
+    plan = Plan(
+        placeholders=(
+            Placeholder(f"{root}/.bashrc", "missing", root),
+            Placeholder(f"{root}/.git/commondir", "git", root, ".\n"),
+        )
+    )
+    with placeholders.acquire([one.path for one in plan.placeholders], str(tmp_path)) as lease:
+        found = placed(plan, lease)
+    assert set(found.mounts) == {
+        Mount("absent", f"{root}/.bashrc", "missing"),
+        Mount("read-only", f"{root}/.git/commondir", "git"),
+    }
+    assert found.notes == ()
+
+
+def test_where_no_placeholder_can_be_made_the_directory_is_read_only(tmp_path: Path) -> None:
+    root = str(tmp_path.resolve())
+    os.mkdir(f"{root}/sub")
+    os.mkdir(f"{root}/planned")
+    os.symlink("sub", f"{root}/link")
+
+    class Lease:
+        targets = ()
+        impossible = (placeholders.Placeholder(f"{root}/.bashrc", "impossible", "no room"),)
+
+    plan = Plan(
+        mounts=(Planned(Operation.READ_ONLY, f"{root}/planned", "x"),),
+        placeholders=(Placeholder(f"{root}/.bashrc", "missing", root),),
+    )
+    found = placed(plan, Lease())  # type: ignore[arg-type]
+    assert [(mount.operation, mount.target) for mount in found.mounts] == [
+        ("read-only", root),
+        ("writable", f"{root}/sub"),
+    ]
+    assert "no room" in found.notes[0]

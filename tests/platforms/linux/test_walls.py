@@ -1,0 +1,163 @@
+from __future__ import annotations
+
+import os
+import select
+import signal
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stockade.errors import UnavailableError
+from stockade.platforms.backend import Launch, Outcome
+from stockade.platforms.linux.walls import LinuxWalls
+from stockade.platforms.temporary import TemporaryDirectory
+from stockade.policy.compile import compile_policy
+from stockade.settings.document import Document
+from stockade.settings.layer import Layer
+from stockade.settings.merge import merge
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from stockade.policy.model import SandboxPolicy
+
+
+class Yard:
+    """Walls around a project, and commands run in them one by one."""
+
+    def __init__(self, root: Path) -> None:
+        self.project = root / "project"
+        self.project.mkdir()
+        self.root = root
+        self.temporary = TemporaryDirectory.make({"TMPDIR": str(root)})
+        self.walls = LinuxWalls(self.temporary.path)
+
+    def policy(self, **values: Any) -> SandboxPolicy:
+        named = {f"sandbox.{name.replace('__', '.')}": value for name, value in values.items()}
+        settings = merge([Document(Layer.USER, "settings.json", named)])
+        return compile_policy(settings, cwd=str(self.project), home=str(self.root))
+
+    def launch(self, line: str) -> int:
+        nothing = os.open(os.devnull, os.O_RDWR)
+        try:
+            launch = Launch(("/bin/sh", "-c", line), dict(os.environ), str(self.project))
+            return self.walls.launch(launch, (nothing, nothing, nothing))
+        finally:
+            os.close(nothing)
+
+    def outcome(self) -> Outcome:
+        while True:
+            ready, _, _ = select.select([self.walls.fileno()], [], [], 20)
+            assert ready, "no answer"
+            outcomes = self.walls.receive()
+            if outcomes:
+                (outcome,) = outcomes
+                return outcome
+
+    def status(self, line: str) -> int:
+        self.launch(line)
+        return os.waitstatus_to_exitcode(self.outcome().status)
+
+
+@pytest.fixture
+def yard(tmp_path: Path) -> Iterator[Yard]:
+    made = Yard(tmp_path.resolve())
+    yield made
+    made.walls.close()
+    made.temporary.remove()
+
+
+def test_a_plan_that_stays_keeps_its_jail(yard: Yard) -> None:
+    policy = yard.policy()
+    yard.walls.renew(policy)
+    first = yard.walls._current
+    assert yard.status("echo x > file") == 0
+    yard.walls.renew(policy)
+    assert yard.walls._current is first
+    yard.walls.renew(yard.policy())
+    assert yard.walls._current is first
+
+
+def test_what_a_command_makes_is_protected_for_the_next(yard: Yard) -> None:
+    policy = yard.policy()
+    yard.walls.renew(policy)
+    assert yard.status("mkdir sub && echo mine > sub/.bashrc") == 0
+    yard.walls.renew(policy)
+    assert yard.status("echo theirs > sub/.bashrc") != 0
+    assert yard.status("mv sub aside") != 0
+    assert (yard.project / "sub" / ".bashrc").read_text() == "mine\n"
+
+
+def test_an_old_jail_lives_until_its_last_command_ends(yard: Yard) -> None:
+    other = yard.root / "other"
+    other.mkdir()
+    yard.walls.renew(yard.policy())
+    slow = yard.launch(f"while [ ! -e go ]; do sleep 0.02; done; touch {other}/old")
+    old = yard.walls._current
+    yard.walls.renew(yard.policy(filesystem__allowWrite=(str(other),)))
+    assert yard.walls._current is not old
+    assert yard.status(f"touch {other}/new go") == 0
+    ended = yard.outcome()
+    assert ended.ticket == slow
+    assert os.waitstatus_to_exitcode(ended.status) != 0
+    assert (other / "new").exists()
+    assert not (other / "old").exists()
+    assert len(yard.walls._cells) == 1
+
+
+def test_names_are_given_back_at_rest_and_kept_again(yard: Yard) -> None:
+    policy = yard.policy()
+    yard.walls.renew(policy)
+    assert os.path.lexists(yard.project / ".bashrc")
+    running = yard.launch("sleep 60")
+    yard.walls.rest()
+    assert os.path.lexists(yard.project / ".bashrc")
+    yard.walls.end(running)
+    yard.outcome()
+    yard.walls.rest()
+    assert os.listdir(yard.project) == []
+    yard.walls.renew(policy)
+    assert yard.status("echo x > .bashrc") != 0
+
+
+def test_killed_helpers_are_told_and_replaced(yard: Yard) -> None:
+    policy = yard.policy()
+    yard.walls.renew(policy)
+    ticket = yard.launch("sleep 60")
+    current = yard.walls._current
+    assert current is not None
+    os.kill(current.jail.pid, signal.SIGKILL)
+    outcome = yard.outcome()
+    assert outcome.ticket == ticket
+    assert "helpers ended" in outcome.failure
+    yard.walls.renew(policy)
+    assert yard.status("true") == 0
+
+
+def test_what_cannot_be_enforced_is_refused(yard: Yard) -> None:
+    with pytest.raises(UnavailableError) as caught:
+        yard.walls.renew(yard.policy(filesystem__denyRead=("/**/secret",)))
+    assert "/**/secret" in caught.value.message
+    assert caught.value.hint
+
+
+def test_signals_reach_the_command(yard: Yard) -> None:
+    yard.walls.renew(yard.policy())
+    ticket = yard.launch("trap 'exit 7' TERM; touch ready; while :; do sleep 0.02; done")
+    for _ in range(1000):
+        if (yard.project / "ready").exists():
+            break
+        select.select([], [], [], 0.01)
+    yard.walls.signal(ticket, signal.SIGTERM)
+    assert os.waitstatus_to_exitcode(yard.outcome().status) == 7
+
+
+def test_closing_leaves_nothing(yard: Yard) -> None:
+    yard.walls.renew(yard.policy())
+    yard.launch("sleep 60")
+    yard.walls.close()
+    assert os.listdir(yard.project) == []
+    yard.walls.close()
+    with pytest.raises(UnavailableError):
+        yard.launch("true")

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.errors import UnavailableError
+from stockade.platforms.walls import make_walls
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_linux_has_walls(tmp_path: Path) -> None:
+    walls = make_walls(str(tmp_path / "tmp"))
+    assert type(walls).__name__ == "LinuxWalls"
+    walls.close()
+    walls.close()
+
+
+def test_other_systems_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = os.uname_result(("Plan9", "n", "r", "v", "m"))
+    monkeypatch.setattr(os, "uname", lambda: system)
+    with pytest.raises(UnavailableError, match="Plan9"):
+        make_walls(str(tmp_path))
