@@ -149,7 +149,7 @@ def attached(  # noqa: PLR0913 - options of one call, all named
 
     forwarding = Forwarding()
     try:
-        sandbox = BlockingSandbox(policy(options, shown, locations), limits=limits(options))
+        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options))
         with sandbox:
             result = sandbox.attach(
                 (shell.choose(os.environ),) if command is None else command,

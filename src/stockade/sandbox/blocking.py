@@ -30,13 +30,13 @@ class BlockingSandbox:
 
     def __init__(
         self,
-        policy: SandboxPolicy,
+        policy: SandboxPolicy | Callable[[], SandboxPolicy],
         *,
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
-        """Take what ``stockade.Sandbox`` takes."""
+        """Take what ``stockade.Sandbox`` takes, and the policy also as a function, see ``Session``."""
         from stockade.platforms.walls import make_walls
 
         self.session = Session(policy, walls or make_walls, host=environment, limits=limits)

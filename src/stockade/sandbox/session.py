@@ -94,20 +94,32 @@ class Session:
 
     def __init__(
         self,
-        policy: SandboxPolicy,
+        policy: SandboxPolicy | Callable[[], SandboxPolicy],
         make_walls: Callable[[str], Walls],
         *,
         host: Mapping[str, str] | None = None,
         limits: Limits = NO_LIMITS,
     ) -> None:
-        """Take ``make_walls`` as what builds walls around a session's temporary directory."""
-        self.policy = policy
+        """Take ``make_walls`` as what builds walls around a session's temporary directory.
+
+        A policy may also be given as a function: it is called when the helpers of the walls are already coming up,
+        so that a program that is started for one command reads its settings meanwhile.
+        """
+        self._given = policy
+        self._policy: SandboxPolicy | None = None
         self.limits = limits
         self._make_walls = make_walls
         self._host = dict(os.environ if host is None else host)
         self._temporary: TemporaryDirectory | None = None
         self._walls: Walls | None = None
         self._running: dict[int, Running] = {}
+
+    @property
+    def policy(self) -> SandboxPolicy:
+        """The policy that the next command gets."""
+        if self._policy is None:
+            self._policy = self._given() if callable(self._given) else self._given
+        return self._policy
 
     @property
     def temporary(self) -> str:
@@ -134,7 +146,7 @@ class Session:
 
     def update(self, policy: SandboxPolicy) -> None:
         """Use another policy from the next command on."""
-        self.policy = policy
+        self._policy = policy
 
     def start(
         self,
