@@ -84,6 +84,12 @@ def _short(plan: Plan) -> set[str]:
         pytest.param(FULL | {"/w/a/b": None}, _rules(".", "a", ".", "a/b"), None, id="roots-in-roots"),
         pytest.param({"/f": None}, _rules("/f"), {"writable /f"}, id="a-root-that-is-a-file"),
         pytest.param(
+            FULL | {"/w/a/": None},
+            _rules(".", "a/.zshrc", "a/b/.zshrc"),
+            HELD | {"pin /w/a", "absent /w/a/.zshrc"},
+            id="a-missing-root-that-would-be-protected",
+        ),
+        pytest.param(
             FULL | {"/w/a/b/c": None},
             _rules(".", deny=("a/b",)),
             HELD | {"pin /w/a", "read-only /w/a/b"},
@@ -422,16 +428,16 @@ def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool
     root = ground.root_of(verdict.place)
     if verdict.access is Access.WRITE and (root is None or not disk.exists(root) or walls.is_held_link(verdict.path)):
         return True
+    denies = (*ground.rules.write_deny, *ground.rules.read_deny)
+    by_glob = [f'denied by "{deny.value.text}"' for deny in denies if deny.value.is_glob]
     if not disk.exists(verdict.place):
-        # Nothing can be made in a hidden directory; and a protected link may lead to where nothing is.
-        absent = [each for each in walls.plan.placeholders if is_at_or_below(verdict.place, each.path)]
-        dangling = any("is protected" in each.reason for each in absent) and bool(walls.links)
+        # Nothing can be made in a hidden directory; and a protected or denied link may lead to where nothing is.
+        absent = [each.reason for each in walls.plan.placeholders if is_at_or_below(verdict.place, each.path)]
+        linked = [reason for reason in absent if any(text in reason for text in ("is protected", *by_glob))]
+        dangling = bool(linked and walls.links)
         return walls.mode(verdict.place) is Operation.HIDDEN or dangling or walls.below_a_file(verdict.place)
     covering = walls.covering(verdict.place)
-    denies = (*ground.rules.write_deny, *ground.rules.read_deny)
-    return covering is not None and any(
-        deny.value.is_glob and f'denied by "{deny.value.text}"' in covering.reason for deny in denies
-    )
+    return covering is not None and any(text in covering.reason for text in by_glob)
 
 
 def _questions(entries: Mapping[str, str | None]) -> list[str]:

@@ -27,7 +27,7 @@ from stockade.filesystem.search import find_protected
 from stockade.policy.files import survey, with_git_links
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import find_in_store
+from stockade.policy.protected import find_in_store, protected_by
 from stockade.settings.layer import Layer
 
 if TYPE_CHECKING:
@@ -114,7 +114,14 @@ class _Draft:
                 self._marks.add(path, Mark.OPENS, f"writing is allowed by {_rule(reach.rule)}")
                 yield path
             elif not self._terrain.exists(path):
+                self._mark_missing_root(path)
                 self._notes.append(f'{_rule(reach.rule)} opens nothing: "{escape(path)}" does not exist; make it first')
+
+    def _mark_missing_root(self, path: str) -> None:
+        """Keep a protected name from being made that an allow names: as a root of its own it counts at any depth."""
+        protection = protected_by(path, path, self._ground.rules.search, self._terrain)
+        if protection is not None and first_missing(path, self._terrain) == path:
+            self._mark_protection(protection.but(path=path, place=path))
 
     def _expanded(self, reach: Reach, form: PathPattern) -> tuple[str, ...]:
         """Return what an allow is about; links among it are not followed."""
