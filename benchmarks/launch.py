@@ -17,12 +17,11 @@ import time
 from pathlib import Path
 
 import machine
-import tree
 from bare import BareAsyncio, BareDirect, BareSpawn
-from contender import Contender, Ground, MissingError
+from contender import Contender, MissingError
 from ours import CommandLine, Library
 from peers import PEERS
-from race import Place, Race
+from race import Course, Place, Race
 from results import write
 from stockade.value import Value
 from table import render
@@ -145,10 +144,8 @@ def _measure(entries: list[Entry], options: Options, place: Workplace) -> Report
     began, load = time.monotonic(), machine.load()
     for size in SIZES:
         print(f"{size} repositories ...", file=sys.stderr)
-        forest = tree.plant(place.base / f"tree-{size}", size)
-        os.chdir(forest.directory)
-        ground = Ground(options.cache, forest.directory, forest.protected(), place.settings)
-        race = Race([entry.contender for entry in entries], forest, ground)
+        course = Course(place.base / str(size), size, place.settings, options.cache)
+        race = Race([entry.contender for entry in entries], course)
         places[size] = asyncio.run(race.run(options.rounds, options.budget))
         failures |= {f"{name} with {size} repositories": reason for name, reason in race.failures.items()}
     took = time.monotonic() - began

@@ -1,10 +1,12 @@
-"""A race: all contenders on one tree, in interleaved rounds.
+"""A race: all contenders, each on a tree of its own, in interleaved rounds.
 
-Who fails is out, with the reason; the others go on.
+Trees are alike, but not shared: some sandboxes leave marks beside what they protect while a session lives, which
+another would meet. Who fails is out, with the reason; the others go on.
 """
 
 from __future__ import annotations
 
+import os
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING
 
@@ -17,6 +19,7 @@ from table import Summary
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
+    from pathlib import Path
 
 LINE = "true"
 _WARM_UPS = 3
@@ -29,14 +32,22 @@ class Place(Value):
     protects: str
 
 
-class Race:
-    """One tree and those who run on it."""
+class Course(Value):
+    """What all trees of a race have in common: where they are planted, how large, under which policy."""
 
-    def __init__(self, contenders: Sequence[Contender], forest: tree.Tree, ground: Ground) -> None:
+    base: Path
+    repositories: int
+    settings: Path
+    cache: Path
+
+
+class Race:
+    """Those who run, and how far they got."""
+
+    def __init__(self, contenders: Sequence[Contender], course: Course) -> None:
         """Take those that could be prepared."""
         self.contenders = {each.name: each for each in contenders}
-        self.forest = forest
-        self.ground = ground
+        self.course = course
         self.protects: dict[str, str] = {}
         self.failures: dict[str, str] = {}
 
@@ -56,26 +67,35 @@ class Race:
         try:
             return await work
         except (FailedError, MissingError, StockadeError, OSError) as error:
-            self.failures[name] = str(error) or type(error).__name__
+            said = str(error) or type(error).__name__
+            self.failures[name] = said.replace(str(self.course.base), "...")
             return 0.0
 
     async def _enter(self, contender: Contender, sessions: AsyncExitStack) -> float:
-        await contender.start(self.ground)
+        forest = tree.plant(self._directory(contender), self.course.repositories)
+        os.chdir(forest.directory)
+        await contender.start(Ground(self.course.cache, forest.directory, forest.protected(), self.course.settings))
         sessions.push_async_callback(contender.stop)
-        if contender.has_shell:
-            took = await contender.run(tree.attack(self.forest))
-            self.protects[contender.name] = tree.verdict(self.forest)
-            return took
         self.protects[contender.name] = "-"
+        if contender.has_shell:
+            await contender.run(tree.attack(forest))
+            self.protects[contender.name] = tree.verdict(forest)
         return 0.0
 
+    def _directory(self, contender: Contender) -> Path:
+        return self.course.base / contender.name
+
     async def _warm_up(self, contender: Contender) -> float:
-        return min([await contender.run(LINE) for _ in range(_WARM_UPS)])
+        return min([await self._sample(contender) for _ in range(_WARM_UPS)])
+
+    async def _sample(self, contender: Contender) -> float:
+        os.chdir(self._directory(contender))
+        return await contender.run(LINE)
 
     async def _rounds(self, plan: list[list[str]]) -> dict[str, list[float]]:
         samples: dict[str, list[float]] = {name: [] for name in self.contenders}
         for names in plan:
             for name in names:
                 if name not in self.failures:
-                    samples[name].append(await self._attempt(name, self.contenders[name].run(LINE)))
+                    samples[name].append(await self._attempt(name, self._sample(self.contenders[name])))
         return samples
