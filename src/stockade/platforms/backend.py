@@ -35,7 +35,8 @@ class Outcome(Value):
     """How a launched command ended.
 
     ``status`` is that of wait(2). Where the command could not be started at all, ``failure`` says why in one
-    line and ``error`` is the kernel's number.
+    line, ``error`` is the kernel's number, and ``status`` is what a shell gives if it was for the program itself:
+    126 or 127.
     """
 
     ticket: int
@@ -59,6 +60,12 @@ class Walls(Protocol):
 
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command with its three streams, which stay the caller's; return its ticket."""
+
+    def wrap(self, launch: Launch) -> tuple[str, ...]:
+        """Return words that any program of this user may run to run a command inside, while the walls stand."""
+
+    def open_terminal(self) -> tuple[int, int]:
+        """Return both ends of a new terminal, the one for a command last."""
 
     def rest(self) -> None:
         """Let go of what the host could stumble over while no command runs; the next command builds it anew."""

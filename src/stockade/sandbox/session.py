@@ -20,6 +20,7 @@ from stockade.sandbox import environment, shell
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.result import Result
+from stockade.sandbox.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -113,6 +114,7 @@ class Session:
         self._temporary: TemporaryDirectory | None = None
         self._walls: Walls | None = None
         self._running: dict[int, Running] = {}
+        self._wrapped = False
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -147,6 +149,8 @@ class Session:
     def update(self, policy: SandboxPolicy) -> None:
         """Use another policy from the next command on."""
         self._policy = policy
+        if self._wrapped and self._walls is not None:
+            self._walls.renew(policy)  # a wrapped command does not pass by here
 
     def start(
         self,
@@ -182,6 +186,28 @@ class Session:
             raise
         self._running[running.ticket] = running
         return running
+
+    def open_terminal(self) -> tuple[int, int]:
+        """Make a terminal for the next command; return our end and the command's."""
+        walls = self._opened(self._walls)
+        walls.renew(self.policy)
+        return walls.open_terminal()
+
+    def wrap(
+        self, command: str | Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Wrapped:
+        """Return what any program of this user may run to run a command here. Control groups do not count it."""
+        walls = self._opened(self._walls)
+        walls.renew(self.policy)
+        variables = environment.inside(self._host, self.temporary, env)
+        launch = Launch(
+            argv=shell.argv(command, variables),
+            environment=variables,
+            directory=self._directory(cwd),
+            limits=self.limits.rlimits(grouped=False),
+        )
+        self._wrapped = True
+        return Wrapped(walls.wrap(launch))
 
     def pump(self) -> tuple[Running, ...]:
         """Take what the walls have to say; return the commands that have ended since."""

@@ -25,7 +25,7 @@ from errno import EACCES, EMFILE, ENOENT, ENOTDIR
 
 from stockade.platforms.linux import kernel, tree
 from stockade.platforms.linux.channel import Channel, Packet
-from stockade.platforms.linux.message import ANNOUNCE, COPIED, STARTED, TERMINAL, Ended, Failed, Run, read_signal
+from stockade.platforms.linux.message import ANNOUNCE, COPIED, EXEC, STARTED, TERMINAL, Ended, Failed, Run, read_signal
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,7 +39,6 @@ _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 _MICROSECONDS = 1_000_000
 _WORD = 8
 _STREAMS = 3
-_EXEC = b"exec"
 
 
 class Setting:
@@ -203,11 +202,11 @@ class _Command:
                 self.pid = self.start_special(program) if self.is_special() else self.start_plain(program)
             except OSError as failure:
                 if failure.errno not in {ENOENT, ENOTDIR, EACCES}:
-                    raise StepError(_EXEC) from failure
+                    raise StepError(EXEC) from failure
                 error = failure.errno if failure.errno == EACCES else error
             else:
                 return
-        raise StepError(_EXEC) from OSError(error, os.strerror(error), self.run.argv[0])
+        raise StepError(EXEC) from OSError(error, os.strerror(error), self.run.argv[0])
 
     def is_special(self) -> bool:
         """Tell whether something must be done between fork and exec, which costs a real fork."""

@@ -82,11 +82,24 @@ class Failed(Value):
 
     def text(self) -> str:
         """Say it in one line."""
-        reason = os.strerror(self.error) if self.error else "unexpected"
-        return ": ".join(part for part in (self.step, self.path, reason) if part)
+        return self._message().text()
+
+    def exit_status(self) -> int:
+        """Return the status that a shell gives for it, or 125 if it is not about the program."""
+        return self._message().exit_status()
+
+    def _message(self) -> message.Failed:
+        return message.Failed(self.error, self.step.encode(), os.fsencode(self.path))
 
 
-Answer = Started | Ended | Failed
+class Guests(Value):
+    """How many visitors the launcher has, and whether it takes more."""
+
+    count: int
+    receiving: bool
+
+
+Answer = Started | Ended | Failed | Guests
 State = Literal["new", "building", "ready", "closed"]
 
 
@@ -98,6 +111,7 @@ class Jail:
         self.pid = pid
         self._channel = channel
         self._number = 0
+        self._terminals: tuple[int, ...] = ()
         self._state: State = "new"
 
     @classmethod
@@ -113,7 +127,7 @@ class Jail:
             streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
             pid = os.posix_spawn(
                 sys.executable,
-                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), _package_root(), leavings],
+                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), package_root(), leavings],
                 {},
                 file_actions=[*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)],
                 setsid=True,
@@ -148,6 +162,7 @@ class Jail:
         packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
+            self._terminals = packet.descriptors
             return
         self.close()
         if packet is None:
@@ -164,19 +179,24 @@ class Jail:
     def run(self, request: Request, streams: Sequence[int]) -> int:
         """Send a command with its three streams, which stay the caller's; return its number."""
         self._number += 1
-        flags = message.TERMINAL if request.terminal else 0
-        flags |= message.ANNOUNCE if request.announce else 0
-        run = message.Run(
-            [os.fsencode(word) for word in request.argv],
-            {os.fsencode(name): os.fsencode(value) for name, value in request.environment.items()},
-            os.fsencode(request.directory),
-            flags,
-            list(request.limits),
-            [mount.encoded() for mount in request.mounts],
-            len(request.groups),
-        )
-        self._send(run.packet(self._number, (*streams, *request.groups)))
+        self._send(_run(request).packet(self._number, (*streams, *request.groups)))
         return self._number
+
+    def order(self, number: int, request: Request) -> None:
+        """Let visitors run this command; ``number`` is how they name it."""
+        packet = _run(request).packet(number, ())
+        packet.kind = message.ORDER
+        self._send(packet)
+
+    def receive_visitors(self, door: int | None) -> None:
+        """Have visitors received at a listening socket, which stays the caller's; ``None``: no more of them."""
+        self._send(Packet(message.RECEIVE, 0, b"", () if door is None else (door,)))
+
+    def open_terminal(self) -> tuple[int, int]:
+        """Make a terminal that commands see in their ``/dev/pts``; return our end and theirs."""
+        from stockade.platforms.linux.pseudoterminal import open_pair
+
+        return open_pair(self._terminals)
 
     def end(self, number: int) -> None:
         """End a command and everything that it started; its answer still comes."""
@@ -197,6 +217,8 @@ class Jail:
             return
         self._state = "closed"
         self._channel.close()
+        for descriptor in self._terminals:
+            os.close(descriptor)
         try:
             os.waitpid(self.pid, 0)
         except ChildProcessError:
@@ -210,6 +232,20 @@ class Jail:
             raise UnavailableError(text, "start a new session") from error
 
 
+def _run(request: Request) -> message.Run:
+    flags = message.TERMINAL if request.terminal else 0
+    flags |= message.ANNOUNCE if request.announce else 0
+    return message.Run(
+        [os.fsencode(word) for word in request.argv],
+        {os.fsencode(name): os.fsencode(value) for name, value in request.environment.items()},
+        os.fsencode(request.directory),
+        flags,
+        list(request.limits),
+        [mount.encoded() for mount in request.mounts],
+        len(request.groups),
+    )
+
+
 def _answer(packet: Packet) -> Answer:
     if packet.kind == message.STARTED:
         return Started(packet.number, *packet.descriptors)
@@ -218,6 +254,8 @@ def _answer(packet: Packet) -> Answer:
         return Ended(
             packet.number, ended.status, ended.user_time / 1e6, ended.system_time / 1e6, ended.peak_memory << 10
         )
+    if packet.kind == message.GUESTS:
+        return Guests(*message.read_guests(packet))
     return _failed(packet)
 
 
@@ -226,7 +264,7 @@ def _failed(packet: Packet) -> Failed:
     return Failed(packet.number, failed.error, failed.step.decode(), os.fsdecode(failed.path))
 
 
-def _package_root() -> str:
+def package_root() -> str:
     """Return the directory from which this package is imported."""
     path = os.path.abspath(__file__)
     for _ in range(_PACKAGE_DEPTH):

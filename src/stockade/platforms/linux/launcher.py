@@ -19,6 +19,7 @@ from errno import EMFILE
 
 from stockade.platforms.linux import first_process, kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.reception import FIRST_NUMBER, Reception
 
 _SIGKILL = 9
 _STREAMS = 3
@@ -56,6 +57,7 @@ class Launcher:
         self.numbers: dict[int, _Job] = {}
         self.leaving: dict[int, _Job] = {}
         self.unsaid: list[Packet] = []
+        self.reception = Reception(self)
 
     def prove(self) -> Packet:
         """Make the first first-process and answer whether it could build its walls."""
@@ -65,7 +67,7 @@ class Launcher:
             return message.Failed(0, b"first process").packet(0)
         if packet.kind == message.COPIED:
             (self.spare.namespace,) = packet.descriptors
-            return Packet(message.READY, 0)
+            return Packet(message.READY, 0, b"", _terminals())
         return packet
 
     def serve(self) -> None:
@@ -76,6 +78,8 @@ class Launcher:
                     self.hear(self.jobs[descriptor])
                 elif descriptor in self.leaving:
                     self.bury(descriptor)
+                elif self.reception.serve(descriptor):
+                    continue
                 elif event & ~select.POLLOUT and not self.obey():
                     return
             self.say_rest()
@@ -83,7 +87,13 @@ class Launcher:
                 self.replace_spare()
 
     def say(self, packet: Packet) -> None:
-        """Answer the owner in order, as soon as it takes answers; closes the packet's descriptors."""
+        """Answer the owner in order, as soon as it takes answers; closes the packet's descriptors.
+
+        How a visitor's command ended is told the visitor.
+        """
+        if packet.number >= FIRST_NUMBER and packet.kind in {message.ENDED, message.FAILED}:
+            self.reception.answer(packet)
+            return
         self.unsaid.append(packet)
         self.say_rest()
 
@@ -145,6 +155,8 @@ class Launcher:
             return False
         if packet.kind in {message.RUN, message.RUN_WITH_MOUNTS}:
             self.run(packet)
+        elif self.reception.obey(packet):
+            pass
         elif (job := self.numbers.get(packet.number)) is not None:
             self.disturb(job, packet)
         packet.close()
@@ -230,6 +242,14 @@ class Launcher:
             os.close(job.namespace)
 
 
+def _terminals() -> tuple[int, ...]:
+    """Open what makes terminals in the jail's own ``/dev/pts``: the owner can make one of it, wherever it lives."""
+    try:
+        return (os.open(b"/dev/pts/ptmx", os.O_PATH | os.O_CLOEXEC),)
+    except OSError:
+        return ()
+
+
 def main(owner: Channel, keeper: Channel, setting: first_process.Setting) -> None:
     """Serve a session from inside its finished jail; the caller ends the process afterwards."""
     kernel.limit_bounding_set(setting.capabilities)
@@ -247,5 +267,6 @@ def main(owner: Channel, keeper: Channel, setting: first_process.Setting) -> Non
     launcher = Launcher(owner, setting)
     answer = launcher.prove()
     owner.send(answer)
+    answer.close()
     if answer.kind == message.READY:
         launcher.serve()

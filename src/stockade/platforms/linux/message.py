@@ -1,12 +1,17 @@
 """What a session and its launcher say to each other, as bytes.
 
-Requests: build (once, first), run, end, signal. Answers: ready, started, ended, failed. Copied is said
-only within the jail: a first process hands its copy of the mounts to the launcher.
+Requests: build (once, first), run, end, signal, order, receive.
+Answers: ready, started, ended, failed, guests.
+Copied is said only within the jail: a first process hands its copy of the mounts to the launcher. Visitors, who run
+what the owner ordered, say visit and signal, and hear ended or failed.
 Rules: pure; every text is bytes, as the kernel has it; the same functions write and read.
 ``tests/platforms/linux/test_message.py`` holds each message in both directions.
 """
 
 from __future__ import annotations
+
+import os
+from errno import ENOENT
 
 from stockade.platforms.linux.channel import Packet, pack, unpack
 
@@ -20,9 +25,14 @@ COPIED = b"C"
 STARTED = b"S"
 ENDED = b"E"
 FAILED = b"F"
+ORDER = b"w"
+RECEIVE = b"v"
+VISIT = b"V"
+GUESTS = b"G"
 
 ANNOUNCE = 1
 TERMINAL = 2
+EXEC = b"exec"
 _WORD = 8
 
 
@@ -171,6 +181,17 @@ class Failed:
         error, step, path = packet.fields()
         return cls(_number(error), step, path)
 
+    def text(self) -> str:
+        """Say it in one line."""
+        reason = os.strerror(self.error) if self.error else "unexpected"
+        return ": ".join(part for part in (self.step.decode(), os.fsdecode(self.path), reason) if part)
+
+    def exit_status(self) -> int:
+        """Return what a shell returns: 127 for no such program, 126 for one that cannot be run; 125 is our failure."""
+        if self.step != EXEC:
+            return 125
+        return 127 if self.error == ENOENT else 126
+
 
 def signal_packet(number: int, signal: int) -> Packet:
     """Ask that a signal be passed on to a command."""
@@ -180,6 +201,16 @@ def signal_packet(number: int, signal: int) -> Packet:
 def read_signal(packet: Packet) -> int:
     """Read which signal is to be passed on."""
     return _number(packet.body)
+
+
+def guests_packet(count: int, *, receiving: bool) -> Packet:
+    """Tell how many visitors a launcher has, and whether it takes more."""
+    return Packet(GUESTS, count, bytes((receiving,)))
+
+
+def read_guests(packet: Packet) -> tuple[int, bool]:
+    """Read how many visitors there are, and whether more may come."""
+    return packet.number, bool(packet.body[0])
 
 
 def _mounts(mounts: list[tuple[bytes, bytes, bytes]]) -> bytes:

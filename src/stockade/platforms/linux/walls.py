@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import os
 import select
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from stockade.errors import UnavailableError
+from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
 from stockade.filesystem.scan import Scan
 from stockade.platforms.backend import Outcome
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from stockade.filesystem.plan import Plan
     from stockade.platforms.backend import Launch
+    from stockade.platforms.linux.door import Door
     from stockade.platforms.linux.placeholders import Lease
     from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
@@ -43,6 +45,13 @@ class _Cell:
         self.plan = plan
         self.lease = lease
         self.tickets: dict[int, int] = {}
+        self.guests = 0
+        self.receiving = False
+
+    @property
+    def busy(self) -> bool:
+        """Whether a command runs in it, or a visitor may come."""
+        return bool(self.tickets) or bool(self.guests) or self.receiving
 
     def fits(self, policy: SandboxPolicy, plan: Plan) -> bool:
         """Tell whether another plan would build the same jail."""
@@ -66,6 +75,7 @@ class LinuxWalls:
         self._places: dict[int, tuple[_Cell, int]] = {}
         self._poll = select.epoll()
         self._ticket = 0
+        self._door: Door | None = None
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
@@ -77,29 +87,32 @@ class LinuxWalls:
     def rest(self) -> None:
         """Let go of what the host could stumble over while no command runs; the next command builds anew."""
         cell = self._current
-        if cell is not None and cell.plan.placeholders and not cell.tickets:
+        if cell is not None and cell.plan.placeholders and not cell.busy:
             self._current = None
             self._drop(cell)
 
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command in the current jail."""
-        cell = self._current
-        if cell is None:
-            message = "the walls are not built"
-            raise UnavailableError(message, "call renew first")
-        request = Request(
-            argv=launch.argv,
-            environment=launch.environment,
-            directory=launch.directory,
-            limits=launch.limits,
-            terminal=launch.terminal,
-            groups=launch.groups,
-        )
-        number = cell.jail.run(request, streams)
+        cell = self._cell()
+        number = cell.jail.run(_request(launch), streams)
         self._ticket += 1
         cell.tickets[number] = self._ticket
         self._places[self._ticket] = cell, number
         return self._ticket
+
+    def wrap(self, launch: Launch) -> tuple[str, ...]:
+        """Open the door to visitors, and return the words that bring one in."""
+        from stockade.platforms.linux.door import Door
+
+        cell = self._cell()
+        if self._door is None:
+            self._door = Door(self._leavings)
+            self._lead(self._door, cell)
+        return self._door.order(_request(launch), cell.jail)
+
+    def open_terminal(self) -> tuple[int, int]:
+        """Make a terminal that is in the current jail's ``/dev/pts``."""
+        return self._cell().jail.open_terminal()
 
     def signal(self, ticket: int, number: int) -> None:
         """Pass a signal on."""
@@ -133,6 +146,7 @@ class LinuxWalls:
             self._drop(cell)
         self._places.clear()
         self._current = None
+        self._shut()
         if self._scan is not None:
             self._scan.close()
             self._scan = None
@@ -171,8 +185,29 @@ class LinuxWalls:
         old, self._current = self._current, _Cell(jail, policy, plan, lease)
         self._cells[jail.fileno()] = self._current
         self._poll.register(jail.fileno(), select.EPOLLIN)
-        if old is not None and not old.tickets:
+        if self._door is not None:
+            self._lead(self._door, self._current, old)
+        if old is not None and not old.busy:
             self._drop(old)
+
+    def _cell(self) -> _Cell:
+        if self._current is None:
+            message = "the walls are not built"
+            raise UnavailableError(message, "call renew first")
+        return self._current
+
+    def _lead(self, door: Door, cell: _Cell, old: _Cell | None = None) -> None:
+        """Lead visitors into another jail; the old one stays until it has said that no more can come there."""
+        cell.receiving = True
+        door.lead_to(cell.jail)
+        if old is not None:
+            with suppress(UnavailableError):  # its helpers were killed, which is heard later
+                old.jail.receive_visitors(None)
+
+    def _shut(self) -> None:
+        door, self._door = self._door, None
+        if door is not None:
+            door.close()
 
     def _keep(self, policy: SandboxPolicy, plan: Plan) -> tuple[Plan, Lease]:
         """Put the placeholders in place; where one is not missing after all, plan again."""
@@ -192,12 +227,15 @@ class LinuxWalls:
             return self._lost(cell)
         if isinstance(answer, jails.Started):
             return []
+        if isinstance(answer, jails.Guests):
+            cell.guests, cell.receiving = answer.count, answer.receiving
+            self._drop_if_idle(cell)
+            return []
         ticket = cell.tickets.pop(answer.number)
         del self._places[ticket]
-        if cell is not self._current and not cell.tickets:
-            self._drop(cell)
+        self._drop_if_idle(cell)
         if isinstance(answer, jails.Failed):
-            return [Outcome(ticket, failure=answer.text(), error=answer.error)]
+            return [Outcome(ticket, answer.exit_status() << 8, failure=answer.text(), error=answer.error)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
 
     def _lost(self, cell: _Cell) -> list[Outcome]:
@@ -209,7 +247,20 @@ class LinuxWalls:
         self._drop(cell)
         if cell is self._current:
             self._current = None
+            self._replace_for_visitors(cell.policy)
         return outcomes
+
+    def _replace_for_visitors(self, policy: SandboxPolicy) -> None:
+        """Have visitors received again at once, for no command of the owner's may ever come; or refuse them."""
+        if self._door is not None:
+            try:
+                self.renew(policy)
+            except StockadeError:
+                self._shut()
+
+    def _drop_if_idle(self, cell: _Cell) -> None:
+        if cell is not self._current and not cell.busy:
+            self._drop(cell)
 
     def _drop(self, cell: _Cell) -> None:
         descriptor = cell.jail.fileno()
@@ -217,3 +268,14 @@ class LinuxWalls:
         del self._cells[descriptor]
         cell.jail.close()
         cell.lease.release()
+
+
+def _request(launch: Launch) -> Request:
+    return Request(
+        argv=launch.argv,
+        environment=launch.environment,
+        directory=launch.directory,
+        limits=launch.limits,
+        terminal=launch.terminal,
+        groups=launch.groups,
+    )
