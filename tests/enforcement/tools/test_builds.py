@@ -10,12 +10,14 @@ import sys
 import tarfile
 import zipfile
 from io import BytesIO
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.enforcement.tools.conftest import Bench
 
 MAKEFILE = """\
 program: main.o part.o
@@ -28,7 +30,7 @@ clean:
 MAIN = '#include <stdio.h>\nint part(void);\nint main(void) { printf("%d\\n", part()); return 0; }\n'
 
 
-def test_make_and_gcc_build_a_program_that_runs(tools_bench: Any) -> None:
+def test_make_and_gcc_build_a_program_that_runs(tools_bench: Bench) -> None:
     project = tools_bench.project
     (project / "Makefile").write_text(MAKEFILE)
     (project / "main.c").write_text(MAIN)
@@ -58,7 +60,7 @@ def _digest(content: bytes) -> str:
     return base64.urlsafe_b64encode(hashlib.sha256(content).digest()).rstrip(b"=").decode()
 
 
-def test_a_virtual_environment_and_pip_install_of_a_local_wheel(tools_bench: Any) -> None:
+def test_a_virtual_environment_and_pip_install_of_a_local_wheel(tools_bench: Bench) -> None:
     wheel = _wheel(tools_bench.home)
     tools_bench.good(f"{tools_bench.python} -m venv env")
     done = tools_bench.run(f"env/bin/pip install --no-index --disable-pip-version-check {wheel}")
@@ -69,7 +71,7 @@ def test_a_virtual_environment_and_pip_install_of_a_local_wheel(tools_bench: Any
     assert os.listdir(tools_bench.home) == [wheel.name]
 
 
-def test_pip_builds_from_source_without_the_network(tools_bench: Any) -> None:
+def test_pip_builds_from_source_without_the_network(tools_bench: Bench) -> None:
     """Build isolation makes temporary environments of its own; the backend here is of the project itself."""
     source = tools_bench.project / "source"
     source.mkdir()
@@ -89,7 +91,7 @@ def test_pip_builds_from_source_without_the_network(tools_bench: Any) -> None:
     assert done.stdout.endswith(b"tiny runs\n")
 
 
-def test_pip_without_the_network_fails_and_does_not_hang(tools_bench: Any) -> None:
+def test_pip_without_the_network_fails_and_does_not_hang(tools_bench: Bench) -> None:
     tools_bench.good(f"{tools_bench.python} -m venv env")
     done = tools_bench.run("env/bin/pip install --retries 0 --timeout 5 tiny", timeout=60)
     assert done.exit_code == 1
@@ -119,7 +121,7 @@ def _package(directory: Path) -> Path:
     return path
 
 
-def test_npm_installs_a_local_tarball_and_runs_its_scripts(tools_bench: Any) -> None:
+def test_npm_installs_a_local_tarball_and_runs_its_scripts(tools_bench: Bench) -> None:
     package = _package(tools_bench.home)
     manifest = {"name": "app", "version": "1.0.0", "private": True, "scripts": {"test": "tiny"}}
     (tools_bench.project / "package.json").write_text(json.dumps(manifest))
@@ -135,14 +137,14 @@ def test_npm_installs_a_local_tarball_and_runs_its_scripts(tools_bench: Any) -> 
     assert os.listdir(tools_bench.home) == [package.name]
 
 
-def test_npm_without_the_network_fails_and_says_so_in_a_log_that_it_could_write(tools_bench: Any) -> None:
+def test_npm_without_the_network_fails_and_says_so_in_a_log_that_it_could_write(tools_bench: Bench) -> None:
     done = tools_bench.run("npm install --fetch-retries=0 --no-audit --no-fund no-such-package-anywhere", timeout=60)
     assert done.exit_code not in (0, None)
     assert b"A complete log of this run can be found in" in done.stderr
     assert os.listdir(tools_bench.home) == []
 
 
-def test_node_runs_with_workers_children_and_a_compile_cache(tools_bench: Any) -> None:
+def test_node_runs_with_workers_children_and_a_compile_cache(tools_bench: Bench) -> None:
     (tools_bench.project / "main.js").write_text(
         "const { Worker, isMainThread, parentPort } = require('worker_threads');\n"
         "const { execFileSync, fork } = require('child_process');\n"
@@ -159,7 +161,7 @@ def test_node_runs_with_workers_children_and_a_compile_cache(tools_bench: Any) -
     assert tools_bench.good("node main.js") == "ran\nworker\nchild\n"
 
 
-def test_pytest_runs_inside(tools_bench: Any) -> None:
+def test_pytest_runs_inside(tools_bench: Bench) -> None:
     (tools_bench.project / "test_it.py").write_text(
         "def test_it(tmp_path):\n    (tmp_path / 'file').write_text('x')\n    assert tmp_path.exists()\n"
     )
@@ -172,7 +174,7 @@ def test_pytest_runs_inside(tools_bench: Any) -> None:
 COUNT = 20_000
 
 
-def test_tar_packs_and_unpacks_twenty_thousand_files(tools_bench: Any) -> None:
+def test_tar_packs_and_unpacks_twenty_thousand_files(tools_bench: Bench) -> None:
     tools_bench.good(
         f'mkdir many && cd many && {tools_bench.python} -c "\nimport os\n'
         f"for n in range({COUNT}):\n"
@@ -196,7 +198,7 @@ print(other.execute('select count(*) from t').fetchone()[0])
 """
 
 
-def test_a_sqlite_database_with_a_write_ahead_log(tools_bench: Any) -> None:
+def test_a_sqlite_database_with_a_write_ahead_log(tools_bench: Bench) -> None:
     (tools_bench.project / "main.py").write_text(SQLITE)
     assert tools_bench.good(f"{tools_bench.python} main.py && {tools_bench.python} main.py") == (
         "wal\n1000\nwal\n2000\n"
@@ -225,7 +227,7 @@ PROCESSES = {
 
 
 @pytest.mark.parametrize("body", [pytest.param(body, id=name) for name, body in PROCESSES.items()])
-def test_multiprocessing(tools_bench: Any, body: str) -> None:
+def test_multiprocessing(tools_bench: Bench, body: str) -> None:
     (tools_bench.project / "main.py").write_text(
         "import multiprocessing\nfrom concurrent.futures import ProcessPoolExecutor\n"
         f"from multiprocessing import shared_memory\nif __name__ == '__main__':\n    {body}\n"
@@ -245,7 +247,7 @@ def test_multiprocessing(tools_bench: Any, body: str) -> None:
 )
 @pytest.mark.parametrize("allowed", [False, True])
 def test_multiprocessing_with_listening_sockets_works_once_unix_sockets_are_allowed(
-    tools_bench: Any, body: str, *, allowed: bool
+    tools_bench: Bench, body: str, *, allowed: bool
 ) -> None:
     (tools_bench.project / "main.py").write_text(f"import multiprocessing\nif __name__ == '__main__':\n    {body}\n")
     tools_bench.sandbox(network__allowAllUnixSockets=allowed)
@@ -265,7 +267,7 @@ def test_multiprocessing_with_listening_sockets_works_once_unix_sockets_are_allo
         pytest.param("echo x >~/.bash_history", id="history"),
     ],
 )
-def test_what_insists_on_writing_to_the_home_is_told_so(tools_bench: Any, line: str) -> None:
+def test_what_insists_on_writing_to_the_home_is_told_so(tools_bench: Bench, line: str) -> None:
     done = tools_bench.run(line)
     assert done.exit_code not in (0, None)
     assert b"read-only file system" in done.stderr.lower() or b"EROFS" in done.stderr
@@ -284,12 +286,12 @@ def test_what_insists_on_writing_to_the_home_is_told_so(tools_bench: Any, line: 
         pytest.param("make --version >/dev/null && echo 1", id="make"),
     ],
 )
-def test_what_can_do_without_a_writable_home_does(tools_bench: Any, line: str) -> None:
+def test_what_can_do_without_a_writable_home_does(tools_bench: Bench, line: str) -> None:
     assert tools_bench.good(line) == "1\n"
     assert os.listdir(tools_bench.home) == []
 
 
-def test_java_compiles_and_runs(tools_bench: Any) -> None:
+def test_java_compiles_and_runs(tools_bench: Bench) -> None:
     (tools_bench.project / "Main.java").write_text(
         'class Main { public static void main(String[] a) { System.out.println("java runs"); } }\n'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,15 +13,17 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
+    from tests.enforcement.tools.conftest import Bench
+
 CONTENT = "hello\n"
 
 
 class Repository:
     """The project as a repository with one commit, and git on the host."""
 
-    def __init__(self, bench: Any) -> None:
+    def __init__(self, bench: Bench) -> None:
         self.bench = bench
-        self.path: Path = bench.project
+        self.path = bench.project
         self.host("init", "--quiet")
         (self.path / "file").write_text(CONTENT)
         self.host("add", "-A")
@@ -45,7 +47,7 @@ class Repository:
 
 
 @pytest.fixture
-def tools_repository(tools_bench: Any) -> Repository:
+def tools_repository(tools_bench: Bench) -> Repository:
     return Repository(tools_bench)
 
 
@@ -53,7 +55,7 @@ def _names(directory: Path) -> set[str]:
     return set(os.listdir(directory))
 
 
-def test_git_init_in_a_subdirectory_and_a_first_commit(tools_bench: Any) -> None:
+def test_git_init_in_a_subdirectory_and_a_first_commit(tools_bench: Bench) -> None:
     tools_bench.good("git init -q sub && cd sub && echo one >a && git add -A && git commit -qm one")
     log = tools_bench.good("cd sub && echo two >b && git add -A && git commit -qm two && git log --format=%s")
     assert log == "two\none\n"
@@ -200,7 +202,7 @@ def test_hooks_of_the_repository_run_but_cannot_be_written(tools_repository: Rep
 def _worktree(repository: Repository) -> Path:
     """Make the project a linked worktree of a repository that lies in the home, where nothing is writable."""
     bench = repository.bench
-    main: Path = bench.home / "main"
+    main = bench.home / "main"
     repository.path.rename(main)
     repository.host("worktree", "add", "--quiet", str(bench.project), "-b", "topic", cwd=main)
     return main
@@ -232,9 +234,9 @@ def test_a_worktree_made_inside_a_writable_root(tools_repository: Repository) ->
 
 
 @pytest.fixture
-def tools_library(tools_bench: Any) -> Path:
+def tools_library(tools_bench: Bench) -> Path:
     """A repository to be a submodule."""
-    path: Path = tools_bench.root / "library"
+    path = tools_bench.root / "library"
     path.mkdir()
     commands: tuple[tuple[str, ...], ...] = (("init", "-q"), ("commit", "-q", "--allow-empty", "-m", "library"))
     for words in commands:
@@ -242,7 +244,7 @@ def tools_library(tools_bench: Any) -> Path:
     return path
 
 
-def test_a_submodule_added_and_updated_in_a_new_repository(tools_bench: Any, tools_library: Path) -> None:
+def test_a_submodule_added_and_updated_in_a_new_repository(tools_bench: Bench, tools_library: Path) -> None:
     local = "git -c protocol.file.allow=always"
     tools_bench.good(
         f"git init -q app && cd app && {local} submodule --quiet add {tools_library} lib && git commit -qm app"
