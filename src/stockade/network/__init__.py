@@ -1,1 +1,1 @@
-"""May this connect? Protocol cores without I/O, the gate that judges each destination, and the proxy that joins them."""
+"""May this connect? Protocol cores without I/O, the gate that judges destinations, the proxy that joins them."""
