@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from stockade.errors import StockadeError
@@ -18,12 +19,19 @@ class UsageError(StockadeError):
     """The command line itself is wrong."""
 
 
+class _Help(argparse.HelpFormatter):
+    """Help as wide as the terminal. Left to itself argparse would import ``shutil`` to ask, in every run."""
+
+    def __init__(self, prog: str) -> None:
+        super().__init__(prog, width=_columns())
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose mistakes are errors of ours, and which never guesses an abbreviation."""
 
     def __init__(self, **options: Any) -> None:
         """Switch off abbreviations: a flag that nobody wrote must not be taken for one."""
-        super().__init__(allow_abbrev=False, **options)
+        super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""
@@ -49,6 +57,17 @@ class Parser(argparse.ArgumentParser):
         hint = f"did you mean {near}?" if near else f"see `{self.prog} --help`"
         message = f"unknown option: {escape(flag)}"
         raise UsageError(message, hint)
+
+
+def _columns() -> int:
+    try:
+        return int(os.environ["COLUMNS"]) - 2
+    except (KeyError, ValueError):
+        pass
+    try:
+        return os.get_terminal_size(1).columns - 2
+    except OSError:
+        return 78
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:

@@ -1,0 +1,155 @@
+"""Two connections joined: what comes from one goes to the other, no faster than it is taken.
+
+Back-pressure both ways: a side whose peer cannot take more is not read. Half-close: the end of one direction is passed
+on and leaves the other open. A side that is lost takes the other with it, once that has what it was sent. A pair on
+which nothing has moved for too long is ended by ``Relays.sweep``, which one timer calls for all of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Bytes that may wait for a slow reader before its peer is no longer read.
+HIGH_WATER: Final = 1 << 18
+
+
+class Side(asyncio.Protocol):
+    """One end of a pair. Until it is joined, what comes is kept and reading stops soon."""
+
+    def __init__(self, pair: Pair) -> None:
+        """Belong to a pair."""
+        self.pair = pair
+        self.transport: asyncio.Transport | None = None
+        self.peer: Side | None = None
+        self._early: list[bytes] = []
+        self._ended = False
+
+    def adopt(self, transport: asyncio.Transport) -> None:
+        """Take over a connection that another protocol has served so far."""
+        self.transport = transport
+        transport.set_write_buffer_limits(high=HIGH_WATER)
+        transport.set_protocol(self)
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Start on a new connection."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - only streams are joined
+        self.adopt(transport)
+
+    def join(self, peer: Side) -> None:
+        """Pass on to this peer from now on, beginning with what came early."""
+        self.peer = peer
+        for data in self._early:
+            self.data_received(data)
+        self._early.clear()
+        if self._ended:
+            self.eof_received()
+        if self.transport is not None and not self.transport.is_closing():
+            self.transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        """Pass it on."""
+        self.pair.moved += len(data)
+        if self.peer is None or self.peer.transport is None:
+            self._early.append(data)
+            if self.transport is not None:
+                self.transport.pause_reading()
+            return
+        self.peer.transport.write(data)
+
+    def eof_received(self) -> bool:
+        """Pass the end of this direction on; the other one stays open."""
+        self._ended = True
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            if self.peer.transport.can_write_eof():
+                self.peer.transport.write_eof()
+            if self.peer._ended:  # noqa: SLF001 - its other half
+                self.pair.close()
+        return True
+
+    def pause_writing(self) -> None:
+        """Read no more from the peer: this side cannot take it."""
+        if self.peer is not None and self.peer.transport is not None:
+            self.peer.transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Read from the peer again."""
+        if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
+            self.peer.transport.resume_reading()
+
+    def connection_lost(self, _error: Exception | None) -> None:
+        """End the other side too, after what it was sent."""
+        self.transport = None
+        self.pair.lost(self)
+
+
+class Pair:
+    """Two sides."""
+
+    def __init__(self, ended: Callable[[Pair], None]) -> None:
+        """Tell ``ended`` once both sides are gone."""
+        self.client = Side(self)
+        self.server = Side(self)
+        self.moved = 0
+        self.seen = -1
+        self._ended = ended
+
+    def join(self) -> None:
+        """Let the two talk."""
+        self.client.join(self.server)
+        self.server.join(self.client)
+
+    def close(self) -> None:
+        """End both, after what they were sent."""
+        for side in (self.client, self.server):
+            if side.transport is not None:
+                side.transport.close()
+
+    def abort(self) -> None:
+        """End both at once."""
+        for side in (self.client, self.server):
+            if side.transport is not None:
+                side.transport.abort()
+
+    def lost(self, side: Side) -> None:
+        """Note that one side is gone."""
+        other = self.server if side is self.client else self.client
+        if other.transport is not None:
+            other.transport.close()
+        if other.transport is None:
+            self._ended(self)
+
+
+class Relays:
+    """All pairs of a proxy."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._pairs: set[Pair] = set()
+
+    def __len__(self) -> int:
+        """Return how many pairs there are."""
+        return len(self._pairs)
+
+    def new(self) -> Pair:
+        """Return a pair that is not joined yet."""
+        pair = Pair(self._pairs.discard)
+        self._pairs.add(pair)
+        return pair
+
+    def sweep(self) -> int:
+        """End the pairs on which nothing has moved since the last sweep; return how many those were."""
+        idle = [pair for pair in self._pairs if pair.seen == pair.moved]
+        for pair in self._pairs:
+            pair.seen = pair.moved
+        for pair in idle:
+            pair.abort()
+        return len(idle)
+
+    def close(self) -> None:
+        """End all at once."""
+        for pair in tuple(self._pairs):
+            pair.abort()

@@ -1,0 +1,130 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING
+
+from stockade.network.relay import HIGH_WATER, Relays
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from stockade.network.relay import Pair
+
+Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+def relayed(body: Callable[[Ends, Ends, Pair, Relays], Awaitable[None]]) -> None:
+    """Run a test between two programs that a pair joins."""
+
+    async def main() -> None:
+        loop = asyncio.get_running_loop()
+        relays = Relays()
+        pair = relays.new()
+        sockets = [socket.socketpair(), socket.socketpair()]
+        for (_, inner), side in zip(sockets, (pair.client, pair.server), strict=True):
+            inner.setblocking(False)
+            await loop.connect_accepted_socket(lambda side=side: side, inner)  # type: ignore[misc]
+        client, server = [await asyncio.open_connection(sock=outer) for outer, _ in sockets]
+        try:
+            await asyncio.wait_for(body(client, server, pair, relays), 20)
+        finally:
+            relays.close()
+            for _, writer in (client, server):
+                writer.close()
+            await asyncio.sleep(0)
+
+    asyncio.run(main())
+
+
+def test_bytes_go_both_ways_and_early_ones_are_kept() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        client[1].write(b"early")
+        await asyncio.sleep(0.05)
+        pair.join()
+        assert await server[0].readexactly(5) == b"early"
+        server[1].write(b"answer")
+        assert await client[0].readexactly(6) == b"answer"
+        big = b"x" * 5_000_000
+        client[1].write(big)
+        assert await server[0].readexactly(len(big)) == big
+
+    relayed(body)
+
+
+def test_the_end_of_one_direction_leaves_the_other_open() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        pair.join()
+        client[1].write(b"request")
+        client[1].write_eof()
+        assert await server[0].read() == b"request"
+        server[1].write(b"late answer")
+        server[1].write_eof()
+        assert await client[0].read() == b"late answer"
+        await asyncio.sleep(0.05)
+        assert len(relays) == 0
+
+    relayed(body)
+
+
+def test_an_end_before_joining_is_passed_on() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        client[1].write(b"all")
+        client[1].write_eof()
+        await asyncio.sleep(0.05)
+        pair.join()
+        assert await server[0].read() == b"all"
+
+    relayed(body)
+
+
+def test_a_slow_reader_slows_the_writer() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        pair.join()
+        client[1].transport.set_write_buffer_limits(high=1)
+        total = 0
+        try:
+            while total < 200 * HIGH_WATER:
+                client[1].write(b"x" * HIGH_WATER)
+                total += HIGH_WATER
+                await asyncio.wait_for(client[1].drain(), 0.3)
+        except TimeoutError:
+            pass
+        # The reader has taken nothing: what waits is in the buffers of two sockets and one transport.
+        assert total < 40 * HIGH_WATER
+        waiting = pair.server.transport
+        assert waiting is not None
+        assert waiting.get_write_buffer_size() < 4 * HIGH_WATER
+        assert len(await server[0].readexactly(total - HIGH_WATER)) == total - HIGH_WATER
+
+    relayed(body)
+
+
+def test_a_lost_side_takes_the_other_with_it() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        pair.join()
+        client[1].write(b"last words")
+        await client[1].drain()
+        await asyncio.sleep(0.05)
+        client[1].transport.abort()
+        assert await server[0].read() == b"last words"
+        server[1].close()
+        await asyncio.sleep(0.05)
+        assert len(relays) == 0
+
+    relayed(body)
+
+
+def test_what_does_not_move_is_swept() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        pair.join()
+        assert relays.sweep() == 0
+        client[1].write(b"x")
+        await server[0].readexactly(1)
+        assert relays.sweep() == 0
+        assert relays.sweep() == 1
+        assert await client[0].read() == b""
+        await asyncio.sleep(0.05)
+        assert len(relays) == 0
+
+    relayed(body)
