@@ -3,8 +3,8 @@
     python benchmarks/memory.py [--repositories N] [--commands N]
 
 One session runs ``true`` again and again. Looked at after the first command, after a fifth of them, after all and once
-the session is closed: processes, memory (proportional share, and what nobody shares) and descriptors of the helpers,
-private memory and descriptors of the program that owns the session. The table is printed and written to ``results.md``.
+the session is closed: processes, memory (proportional share, and what they wrote) and descriptors of the helpers,
+written memory and descriptors of the program that owns the session. The table is printed and written to ``results.md``.
 """
 
 from __future__ import annotations
@@ -57,12 +57,12 @@ class Look(Value):
     def row(self) -> list[str]:
         """Return the row of the table."""
         helpers, owner = self.helpers, self.owner
-        theirs = [str(helpers.processes), _megabytes(helpers.memory), _megabytes(helpers.private)]
+        theirs = [str(helpers.processes), _megabytes(helpers.memory), _megabytes(helpers.written)]
         return [
             self.moment,
             *theirs,
             str(helpers.descriptors),
-            _megabytes(owner.private),
+            _megabytes(owner.written),
             str(owner.descriptors),
         ]
 
@@ -91,7 +91,7 @@ async def observe(library: Library, ground: Ground, commands: int) -> list[Look]
 def report(looks: list[Look], repositories: int, took: float) -> str:
     """Return the section of the results."""
     facts = "\n".join(f"- {fact}" for fact in (*machine.facts(), f"{repositories} repositories, {took:.0f} s"))
-    header = ["", "helpers", "PSS", "private", "descriptors", "owner's private", "owner's descriptors"]
+    header = ["", "helpers", "PSS", "written", "descriptors", "owner's written", "owner's descriptors"]
     most = max(look.helpers.memory for look in looks)
     met = "yes" if most < MOST_MEMORY else "NO"
     verdict = f"Target, helpers under {_megabytes(MOST_MEMORY)} together: {_megabytes(most)} at most, {met}."

@@ -22,12 +22,12 @@ class Holding(Value):
     """What some processes hold together, in bytes where it is memory.
 
     ``memory`` is the proportional share (PSS), which also moves when somebody else uses the same program;
-    ``private`` is what they alone hold, so that only it can show a leak.
+    ``written`` is what they wrote and share with nobody, so that only it can show a leak.
     """
 
     processes: int
     memory: int = 0
-    private: int = 0
+    written: int = 0
     descriptors: int = 0
 
 
@@ -45,8 +45,8 @@ def descendants(pid: int) -> list[int]:
 def holding(pids: list[int]) -> Holding:
     """Add up what processes hold; one that ended meanwhile holds nothing."""
     sizes = [_sizes(pid) for pid in pids]
-    private = sum(size["Private_Clean"] + size["Private_Dirty"] for size in sizes if size)
-    return Holding(len(pids), sum(size["Pss"] for size in sizes if size), private, sum(map(_descriptors, pids)))
+    memory, written = (sum(size.get(name, 0) for size in sizes) for name in ("Pss", "Private_Dirty"))
+    return Holding(len(pids), memory, written, sum(map(_descriptors, pids)))
 
 
 def _children(pid: int) -> list[int]:
