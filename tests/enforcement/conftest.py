@@ -145,11 +145,14 @@ class Furnish(Protocol):
 
 
 class Run(Value):
-    """All attacks of a table, made in one place."""
+    """All attacks of a table, made in one place, and the host's services that heard of them."""
 
-    project: Path
-    home: Path
     endings: Mapping[str, Ending]
+    reached: tuple[str, ...]
+
+    def and_then(self, other: Run) -> Run:
+        """Add attacks that were made later."""
+        return Run({**self.endings, **other.endings}, (*self.reached, *other.reached))
 
 
 class Trial(Value):
@@ -170,7 +173,12 @@ class MakeTrial(Protocol):
     """Makes all attacks of a table, outside and inside."""
 
     def __call__(
-        self, attacks: Mapping[str, tuple[str, ...]], *, furnish: Furnish | None = None, **settings: Any
+        self,
+        attacks: Mapping[str, tuple[str, ...]],
+        *,
+        furnish: Furnish | None = None,
+        at_once: int = 1000,
+        **settings: Any,
     ) -> Trial: ...
 
 
@@ -254,7 +262,10 @@ def policy_for(project: Path, home: Path, **settings: Any) -> SandboxPolicy:
 
 
 def snapshot_of(folder: Path) -> dict[str, tuple[object, ...]]:
-    """Return all that can be known about a tree but when it was last read."""
+    """Return all that can be known about a tree, but when it was last read and how its directories were used.
+
+    A placeholder that comes and goes with a command leaves a directory with the same names and another time.
+    """
     paths = [folder, *sorted(folder.rglob("*"))]
     return {str(path.relative_to(folder)): _facts_of(path) for path in paths}
 
@@ -268,8 +279,10 @@ def _facts_of(path: Path) -> tuple[object, ...]:
     elif kind == stat.S_IFLNK:
         content = os.readlink(path)
     marks = {name: os.getxattr(path, name, follow_symlinks=False) for name in _marks_of(path)}
-    numbers = (status.st_mode, status.st_uid, status.st_gid, status.st_nlink, status.st_size, status.st_ino)
-    return (*numbers, status.st_mtime_ns, status.st_ctime_ns, content, marks)
+    identity = (status.st_mode, status.st_uid, status.st_gid, status.st_ino, content, marks)
+    if kind == stat.S_IFDIR:
+        return identity
+    return (*identity, status.st_nlink, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
 def _marks_of(path: Path) -> list[str]:
@@ -291,15 +304,13 @@ def _furnish(here: Path, there: Path) -> None:
 class _Arena:
     """One project and the world around it."""
 
-    def __init__(self, root: Path, names: list[str]) -> None:
+    def __init__(self, root: Path, names: list[str], furnish: Furnish) -> None:
         self.project, self.outside, self.home = root / "project", root / "outside", root / "home"
         for folder in (self.project, self.outside, self.home):
             folder.mkdir(parents=True)
         self.places = {
             name: (self.project / f"{index:03}", self.outside / f"{index:03}") for index, name in enumerate(names)
         }
-
-    def furnish(self, furnish: Furnish) -> None:
         for here, there in self.places.values():
             here.mkdir()
             there.mkdir()
@@ -321,16 +332,18 @@ class _Arena:
         calls = arch_of(platform.machine()).numbers()
         return json.dumps({"attempts": attempts, "facts": dict(facts), "calls": calls}).encode()
 
-    def attack(self, run: Callable[[], bytes]) -> Run:
+    def attack(self, host: Facts, run: Callable[[], bytes]) -> Run:
         before = {name: snapshot_of(there) for name, (_, there) in self.places.items()}
-        answers = json.loads(run())
+        host.reached()
+        answers: dict[str, tuple[str, str]] = json.loads(run())
         endings = {}
         for name, (_, there) in self.places.items():
             after = snapshot_of(there)
             both = before[name].keys() | after.keys()
             changed = tuple(sorted(path for path in both if before[name].get(path) != after.get(path)))
-            endings[name] = Ending(*answers[name], changed)
-        return Run(self.project, self.home, endings)
+            end, said = answers[name]
+            endings[name] = Ending(end, said, changed)
+        return Run(endings, tuple(host.reached()))
 
 
 def _words() -> list[str]:
@@ -370,21 +383,43 @@ def facts(host: Facts) -> dict[str, object]:
 
 
 @pytest.fixture(scope="session")
-def make_trial(tmp_path_factory: pytest.TempPathFactory, facts: dict[str, object]) -> MakeTrial:
+def make_trial(tmp_path_factory: pytest.TempPathFactory, host: Facts, facts: dict[str, object]) -> MakeTrial:
     """Make all attacks of a table in two arenas. ``{project}`` and ``{outside}`` in settings mean those places."""
 
-    def make(attacks: Mapping[str, tuple[str, ...]], *, furnish: Furnish | None = None, **settings: Any) -> Trial:
-        root = tmp_path_factory.mktemp("trial").resolve()
-        arenas = [_Arena(root / name, list(attacks)) for name in ("control", "inside")]
-        for arena in arenas:
-            arena.furnish(furnish or _nothing)
-        control, inside = arenas
-        return Trial(
-            control.attack(lambda: _outside(control.task(attacks, facts), control.project)),
-            inside.attack(lambda: _inside(inside.task(attacks, facts), _policy(inside, settings))),
-        )
+    def make(
+        attacks: Mapping[str, tuple[str, ...]],
+        *,
+        furnish: Furnish | None = None,
+        at_once: int = 1000,
+        **settings: Any,
+    ) -> Trial:
+        names = list(attacks)
+        control, inside = Run({}, ()), Run({}, ())
+        for first in range(0, len(names), at_once):
+            root = tmp_path_factory.mktemp("trial").resolve()
+            some = names[first : first + at_once]
+            bare, walled = (_Arena(root / name, some, furnish or _nothing) for name in ("control", "inside"))
+            control = control.and_then(_bare(bare, attacks, host, facts))
+            inside = inside.and_then(_walled(walled, attacks, host, facts, settings))
+        return Trial(control, inside)
 
     return make
+
+
+def _bare(
+    arena: _Arena, attacks: Mapping[str, tuple[str, ...]], host: Facts, facts: Mapping[str, object]
+) -> Run:
+    return arena.attack(host, lambda: _outside(arena.task(attacks, facts), arena.project))
+
+
+def _walled(
+    arena: _Arena,
+    attacks: Mapping[str, tuple[str, ...]],
+    host: Facts,
+    facts: Mapping[str, object],
+    settings: Mapping[str, Any],
+) -> Run:
+    return arena.attack(host, lambda: _inside(arena.task(attacks, facts), _policy(arena, settings)))
 
 
 def _nothing(here: Path, there: Path) -> None:

@@ -81,7 +81,8 @@ def _descendants(pid: int) -> list[int]:
 
 def _status(pid: int, name: str) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    return next(int(line.split()[1]) for line in lines if line.startswith(f"{name}:"))
+    # A process that is dead but not yet reaped has no such line.
+    return next((int(line.split()[1]) for line in lines if line.startswith(f"{name}:")), 0)
 
 
 def _descriptors(pid: int) -> int:

@@ -119,6 +119,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
 
 
 def _furnish(here: Path, there: Path) -> None:
+    assert here != there
     (there / "marked").write_text("unchanged")
     os.setxattr(there / "marked", "user.mark", b"x")
 

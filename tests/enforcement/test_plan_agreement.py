@@ -154,7 +154,9 @@ class Case:
         kept = any(
             is_at_or_below(place, each.path) and "is protected" in each.reason for each in self.plan.placeholders
         )
-        hidden = not self.verdict(Access.READ, path).allowed
+        hidden = not (
+            self.verdict(Access.READ, path).allowed and self.verdict(Access.READ, os.path.dirname(place)).allowed
+        )
         strict = kept or hidden or answer in NO_WALL or not os.path.lexists(self.ground.root_of(asked) or "")
         return f"errno {answer}: {verdict}" if verdict.allowed and answer and not strict else None
 
