@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.facts import Facts
 
 WEAKER_SETTING: Final = 'set "sandbox": {"enableWeakerNestedSandbox": true} in the settings'
+WEAKER_LOSS: Final = (
+    "commands see the processes around them: names, arguments and connections, but no files, memory or variables"
+)
 _NAMESPACES: Final = 15000
 _PROFILE: Final = "/etc/apparmor.d/stockade"
 _KEPT: Final = "/etc/sysctl.d/90-stockade.conf"

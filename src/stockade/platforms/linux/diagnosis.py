@@ -12,7 +12,7 @@ from errno import ENOSYS
 from typing import TYPE_CHECKING, Final
 
 from stockade.platforms.detect import System, detect
-from stockade.platforms.linux.barrier import WEAKER_SETTING, barrier, container_remedy
+from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING, barrier, container_remedy
 from stockade.platforms.linux.facts import Trials
 from stockade.platforms.requirements import BWRAP, IPROUTE, NFTABLES, RIPGREP, install_command
 from stockade.value import Value
@@ -164,8 +164,8 @@ def _processes(facts: Facts) -> Finding:
         return Finding(Level.OK, what, "tried and allowed")
     if facts.weaker_walls:
         return Finding(Level.BLOCKED, what, facts.weaker_walls, container_remedy(facts) or _REPORT)
-    why = "the surroundings mask parts of /proc, so the kernel allows no fresh one; commands would see other processes"
-    remedy = f"{WEAKER_SETTING} to do without: files, network and filters hold as always"
+    why = "parts of /proc are masked here, as containers do, so the kernel allows no fresh one"
+    remedy = f"{WEAKER_SETTING} to do without: {WEAKER_LOSS}; files, network and filters hold as always"
     better = container_remedy(facts)
     return Finding(Level.WEAKER, what, why, f"{better}\nor {remedy}" if better else remedy)
 

@@ -12,10 +12,13 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import suppress
+from errno import EPERM
 from typing import TYPE_CHECKING, Literal
 
 from stockade.errors import UnavailableError
 from stockade.platforms.linux import message
+from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import MAXIMUM_DESCRIPTORS, Channel, Packet
 from stockade.value import Value
 
@@ -23,12 +26,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stockade.platforms.linux.mount import JailSpec, Mount
+    from stockade.platforms.linux.passage import Passage
 
 _START = """\
 import sys
-sys.path.append(sys.argv[2])
+sys.path.append(sys.argv[1])
 from stockade.platforms.linux.keeper import main
-main(int(sys.argv[1]), sys.argv[3])
+main(sys.argv[2], sys.argv[3])
 """
 _PACKAGE_DEPTH = 4
 _CHANNEL = 3
@@ -106,40 +110,26 @@ State = Literal["new", "building", "ready", "closed"]
 class Jail:
     """A jail and the helpers that hold it."""
 
-    def __init__(self, pid: int, channel: Channel) -> None:
+    def __init__(self, pid: int, channel: Channel, passage: Passage, leavings: str) -> None:
         """Take over a keeper that was just started; see ``start``."""
         self.pid = pid
         self._channel = channel
+        self._passage = passage
+        self._leavings = leavings
+        self._plan: Packet | None = None
         self._number = 0
         self._terminals: tuple[int, ...] = ()
         self._state: State = "new"
 
     @classmethod
-    def start(cls, leavings: str = "") -> Jail:
+    def start(cls, leavings: str = "", passage: Passage | None = None) -> Jail:
         """Start the helpers, outside any jail yet.
 
         ``leavings`` is the directory that holds sessions' temporary directories: if this process is killed, the
-        helpers remove from it what belongs to nobody.
+        helpers remove from it what belongs to nobody. ``passage`` is how they come to user namespaces, first.
         """
-        mine, theirs = Channel.pair()
-        nothing = os.open(os.devnull, os.O_RDWR)
-        try:
-            streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
-            pid = os.posix_spawn(
-                sys.executable,
-                [sys.executable, "-I", "-S", "-c", _START, str(os.getpid()), package_root(), leavings],
-                {},
-                file_actions=[*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)],
-                setsid=True,
-            )
-        except OSError as error:
-            mine.close()
-            text = f"cannot start the sandbox's helper {sys.executable}: {error.strerror}"
-            raise UnavailableError(text, "check the Python installation and the limit of processes") from error
-        finally:
-            theirs.close()
-            os.close(nothing)
-        return cls(pid, mine)
+        passage = passage or passages.usual()
+        return cls(*_start_keeper(passage, leavings), passage, leavings)
 
     def build(self, spec: JailSpec, locks: Sequence[int] = ()) -> None:
         """Have the jail built; ``wait_ready`` tells whether that worked.
@@ -154,23 +144,46 @@ class Jail:
         )
         packet = build.packet()
         packet.descriptors = tuple(locks)[:MAXIMUM_DESCRIPTORS]
+        self._plan = packet
         self._send(packet)
         self._state = "building"
 
-    def wait_ready(self) -> None:
-        """Wait until the jail stands; raise if it cannot."""
+    def wait_ready(self, *, explain: bool = True) -> None:
+        """Wait until the jail stands, which may take another passage; raise if it cannot.
+
+        The plan's locks must still be open, and ``fileno`` may change. Without ``explain`` the error is the bare one.
+        """
         packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
             self._terminals = packet.descriptors
+            passages.remember(self._passage)
             return
         self.close()
-        if packet is None:
-            text = "the sandbox's helper ended while it built the walls"
-            raise UnavailableError(text, "run `stockade doctor`")
-        failed = _failed(packet)
-        text = f"cannot build the walls: {failed.text()}"
-        raise UnavailableError(text, "run `stockade doctor`")
+        failed = None if packet is None else _failed(packet)
+        another = passages.after(self._passage, failed.step, failed.error) if failed is not None else None
+        if another is not None and self._plan is not None and self._number == 0:
+            self._try_passage(another, self._plan)
+            self.wait_ready(explain=explain)
+            return
+        raise self._unavailable(failed, explain=explain)
+
+    def _try_passage(self, passage: Passage, plan: Packet) -> None:
+        """Start new helpers by another passage and send them the same plan."""
+        self.pid, self._channel = _start_keeper(passage, self._leavings)
+        self._passage = passage
+        self._state = "building"
+        with suppress(UnavailableError):  # it may have ended already; then there is no answer either
+            self._send(plan)
+
+    def _unavailable(self, failed: Failed | None, *, explain: bool) -> UnavailableError:
+        if failed is None and self._passage == "direct":
+            return UnavailableError("the sandbox's helper ended while it built the walls", "run `stockade doctor`")
+        if failed is None:
+            failed = Failed(0, EPERM, "namespaces", "bubblewrap")
+        if explain:
+            return passages.refusal(failed.step, failed.error, failed.text())
+        return UnavailableError(f"cannot build the walls: {failed.text()}", "run `stockade doctor`")
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with each answer."""
@@ -244,6 +257,34 @@ def _run(request: Request) -> message.Run:
         [mount.encoded() for mount in request.mounts],
         len(request.groups),
     )
+
+
+def _start_keeper(passage: Passage, leavings: str) -> tuple[int, Channel]:
+    words = passages.words_for(passage, [sys.executable, "-I", "-S", "-c", _START, package_root(), passage, leavings])
+    mine, theirs = Channel.pair()
+    nothing = os.open(os.devnull, os.O_RDWR)
+    try:
+        streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
+        actions = [*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)]
+        pid = os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True)
+        _introduce(mine)
+    except OSError as error:
+        mine.close()
+        text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
+        raise UnavailableError(text, "check the Python installation and the limit of processes") from error
+    finally:
+        theirs.close()
+        os.close(nothing)
+    return pid, mine
+
+
+def _introduce(channel: Channel) -> None:
+    """Tell a keeper whom to watch: a process of this number could be another one by the time it looks."""
+    own = os.pidfd_open(os.getpid())
+    try:
+        channel.send(Packet(message.OWNER, 0, b"", (own,)))
+    finally:
+        os.close(own)
 
 
 def _answer(packet: Packet) -> Answer:

@@ -35,13 +35,18 @@ _GO = b"g"
 _MOST_FILES = 65536
 
 
-def main(owner_pid: int, leavings: str) -> None:
+def main(passage: str, leavings: str) -> None:
     """Serve one session; returns when it is over. If its owner was killed, clean up after it."""
     kernel.close_from(CHANNEL + 1)
-    owner = os.pidfd_open(owner_pid)
-    if os.getppid() != owner_pid:
+    if passage != "direct":
+        # The owner's child is bubblewrap then: who ends that means this process. Nothing waits for it to clean up.
+        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
+    channel = Channel.adopt(CHANNEL)
+    packet = channel.receive()
+    if packet is None or packet.kind != message.OWNER:
         return
-    _serve(owner, Channel.adopt(CHANNEL))
+    (owner,) = packet.descriptors
+    _serve(owner, channel)
     if leavings and _is_dead(owner):
         # Imported only now: a session that ends well never needs it, and this process is outside every jail.
         from stockade.platforms.linux.cleanup import clean_up
@@ -168,12 +173,12 @@ class _Session:
         return terminals
 
     def setting(self) -> Setting:
-        """Return what every command gets alike."""
+        """Return what every command gets alike; asked in the launcher, whose pid namespace is the jail's."""
         return Setting(
             capabilities=self.identity.capabilities,
             filters=self.build.filters,
             listen=self.build.listen,
-            fresh_processes=self.build.fresh_processes,
+            fresh_processes=self.build.fresh_processes or tree.can_show_processes(),
             # Root owns /proc/sys and needs no capability to write it.
             writable_processes=os.geteuid() != 0,
             files=self.files,

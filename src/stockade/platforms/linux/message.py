@@ -1,6 +1,6 @@
 """What a session and its launcher say to each other, as bytes.
 
-Requests: build (once, first), run, end, signal, order, receive.
+Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive.
 Answers: ready, started, ended, failed, guests.
 Copied is said only within the jail: a first process hands its copy of the mounts to the launcher. Visitors, who run
 what the owner ordered, say visit and signal, and hear ended or failed.
@@ -15,6 +15,7 @@ from errno import ENOENT
 
 from stockade.platforms.linux.channel import Packet, pack, unpack
 
+OWNER = b"o"
 BUILD = b"b"
 RUN = b"r"
 RUN_WITH_MOUNTS = b"m"

@@ -58,8 +58,9 @@ class JailSpec(Value):
     """All that must be known to build a jail.
 
     ``filters`` are seccomp programs, installed in order in every command; ``listen`` makes the last one hand
-    its listener to the owner with each command. ``fresh_processes`` off leaves the host's /proc,
-    read-only, for containers that allow no other: weaker, since its processes can be seen.
+    its listener to the owner with each command. ``fresh_processes`` off leaves the surroundings'
+    /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
+    What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
     """
 
     mounts: tuple[Mount, ...]

@@ -247,6 +247,15 @@ def new_terminals() -> int:
     return kernel.new_filesystem(b"devpts", options, kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NOEXEC)
 
 
+def can_show_processes() -> bool:
+    """Tell whether the kernel allows a fresh ``/proc``: it does not where parts of the one around are masked."""
+    try:
+        os.close(kernel.new_filesystem(b"proc"))
+    except PermissionError:
+        return False
+    return True
+
+
 def show_processes(*, writable: bool) -> None:
     """Cover ``/proc`` with that of this process's own pid namespace."""
     attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_NOEXEC
