@@ -83,6 +83,7 @@ def _short(plan: Plan) -> set[str]:
         pytest.param(FULL, _rules(".", deny=(".",)), set(), id="the-root-is-denied"),
         pytest.param(FULL | {"/w/a/b": None}, _rules(".", "a", ".", "a/b"), None, id="roots-in-roots"),
         pytest.param({"/f": None}, _rules("/f"), {"writable /f"}, id="a-root-that-is-a-file"),
+        pytest.param(FULL | {"/w/f": None}, _rules(".", "f"), HELD, id="a-file-in-a-root-can-be-replaced"),
         pytest.param(
             FULL | {"/w/a/": None},
             _rules(".", "a/.zshrc", "a/b/.zshrc"),
@@ -414,12 +415,14 @@ def _may_be_looser(verdict: FileVerdict, ground: Ground, disk: Terrain) -> bool:
     missing = not disk.exists(verdict.place)
     if missing and verdict.access is Access.READ:
         return True  # there is nothing to be read
+    if verdict.rule is not None and follow(verdict.rule.value.static_prefix, disk).looped:
+        return True  # the rule leads nowhere; the links of its circle are pinned, and lead where they led
     if verdict.rule is not None and verdict.rule.value.is_glob:
         start = follow(verdict.rule.value.static_prefix, disk).place
         steps = follow(verdict.path, disk).steps
         return missing or any(is_at_or_below(start, follow(step.link, disk).place) for step in steps)
     root = ground.root_of(verdict.place)
-    return verdict.reason is Reason.PROTECTED and missing and (root is None or not disk.exists(root))
+    return verdict.reason is Reason.PROTECTED and missing and (root is None or not disk.is_directory(root))
 
 
 def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool:
@@ -430,14 +433,20 @@ def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool
         return True
     denies = (*ground.rules.write_deny, *ground.rules.read_deny)
     by_glob = [f'denied by "{deny.value.text}"' for deny in denies if deny.value.is_glob]
+    way = (verdict.place, *(step.link for step in follow(verdict.path, disk).steps))
+    covering = [found.reason for each in way if (found := walls.covering(each)) is not None]
+    if any(text in reason for reason in covering for text in by_glob):
+        return True
+    shown_by_glob = any(rule.value.is_glob for rule in ground.rules.read_allow)
+    if shown_by_glob and any(walls.mode(each) is Operation.HIDDEN for each in way):
+        return True  # a re-allow matches the spelling behind a link that is itself hidden
     if not disk.exists(verdict.place):
         # Nothing can be made in a hidden directory; and a protected or denied link may lead to where nothing is.
         absent = [each.reason for each in walls.plan.placeholders if is_at_or_below(verdict.place, each.path)]
         linked = [reason for reason in absent if any(text in reason for text in ("is protected", *by_glob))]
         dangling = bool(linked and walls.links)
         return walls.mode(verdict.place) is Operation.HIDDEN or dangling or walls.below_a_file(verdict.place)
-    covering = walls.covering(verdict.place)
-    return covering is not None and any(text in covering.reason for text in by_glob)
+    return False
 
 
 def _questions(entries: Mapping[str, str | None]) -> list[str]:

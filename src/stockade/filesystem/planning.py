@@ -27,7 +27,7 @@ from stockade.filesystem.search import find_protected
 from stockade.policy.files import survey, with_git_links
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import find_in_store, protected_by
+from stockade.policy.protected import around, find_in_store, protected_by
 from stockade.settings.layer import Layer
 
 if TYPE_CHECKING:
@@ -82,7 +82,9 @@ class _Draft:
         for reach in self._ground.read_allow:
             self._mark_shown(reach)
         for root in roots:
-            for protection in find_protected(root, self._ground.rules.search, self._terrain):
+            # In a file nothing can be made, and it must stay replaceable: many programs write by renaming.
+            find = find_protected if self._terrain.is_directory(root) else around
+            for protection in find(root, self._ground.rules.search, self._terrain):
                 self._mark_protection(protection)
         for link in self._ground.git_links:
             if not link.store:
@@ -199,8 +201,8 @@ class _Draft:
         for path in sorted({*self._marks, *self._links}, key=names_of):
             if any(is_at_or_below(path, own) for own in _OWN):
                 continue
-            around = _around(path, mounts)
-            mode = Operation.READ_ONLY if around is None else around.operation
+            outer = _around(path, mounts)
+            mode = Operation.READ_ONLY if outer is None else outer.operation
             mount = self._mount(path, mode)
             if mount is not None:
                 mounts[path] = mount

@@ -263,7 +263,8 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     if not search:
         return ground
     ground = with_git_links(ground, places)
-    found = [protection for root in ground.roots for protection in find(root, rules.search, places)]
+    roots = [root for root in ground.roots if places.link(root) is None]  # of a link, what it leads to is the root
+    found = [protection for root in roots for protection in find(root, rules.search, places)]
     found += (protection for store in ground.stores for protection in find_in_store(store, rules.search, places))
     return ground.but(protections=tuple(dict.fromkeys(found)))
 
