@@ -105,6 +105,21 @@ def test_an_answer_settles_a_question_and_nothing_else() -> None:
     assert question.answered(yes=False).answered(yes=True).verdict is Verdict.DENY
 
 
+def test_a_forbidden_address_is_a_denial_and_makes_none_milder() -> None:
+    loopback = Host.parse("::1")
+    expected = NetworkDecision(
+        Reason.FORBIDDEN_ADDRESS,
+        "a.com:443",
+        destination("a.com"),
+        detail="[::1] is a loopback address",
+        remedy="add \"[::1]:443\" to sandbox.network.allowedDomains (stockade allow-domain '[::1]:443')",
+    )
+    for decision in (decide(rules("a.com"), "a.com", 443, can_ask=False), decide(rules(), "a.com", 443, can_ask=True)):
+        assert decision.forbidden(loopback, "a loopback address") == expected
+    denied = decide(rules("a.com", "*"), "a.com", 443, can_ask=False)
+    assert denied.forbidden(loopback, "a loopback address") == denied
+
+
 def test_every_reason_denies_unless_it_says_otherwise() -> None:
     others = {reason: reason.verdict for reason in Reason if reason.verdict is not Verdict.DENY}
     assert others == {

@@ -2,7 +2,8 @@
 
 Order, and the first that answers wins: a malformed host or port is denied; the denied list denies; the
 allowed list allows; with nobody to ask it is denied; else somebody is asked, and an error while asking
-denies. So no allowed domains means no network, and no answer means no.
+denies. So no allowed domains means no network, and no answer means no. Where an allowed name leads is
+judged once it is resolved (``stockade.network.guard``), and may still be denied.
 
 A decision carries the canonical destination: whoever acts on it dials that, never the text of the
 request. It names the rule and the file that decided, and what would have to change. A malformed host has
@@ -54,6 +55,7 @@ class Reason(Enum):
     ANSWERED_YES = "allowed when asked"
     ANSWERED_NO = "denied when asked"
     ASK_FAILED = "no rule allows it, and asking failed"
+    FORBIDDEN_ADDRESS = "it leads to an address that no name can open"
 
     @property
     def verdict(self) -> Verdict:
@@ -115,6 +117,14 @@ class NetworkDecision(Value):
         """Return what a failure to ask makes of a decision to ask; any other decision stands as it is."""
         return self._after_asking(Reason.ASK_FAILED, detail)
 
+    def forbidden(self, address: Host, what: str) -> NetworkDecision:
+        """Return the denial of an address that nothing but itself in the allowed list opens."""
+        if self.destination is None or self.verdict is Verdict.DENY:
+            return self
+        literal = f"{address}:{self.destination.port}"
+        detail = f"{address} is {what}"
+        return self.but(reason=Reason.FORBIDDEN_ADDRESS, rule=None, detail=detail, remedy=_add(literal))
+
     def _after_asking(self, reason: Reason, detail: str) -> NetworkDecision:
         if self.reason is not Reason.ASK:
             return self
@@ -164,6 +174,10 @@ def _grant(rules: NetworkRules, destination: Destination) -> str:
     by_port = any(rule.value.port is not None and rule.value.matches_host(destination.host) for rule in rules.allowed)
     narrow = by_port or destination.port.number not in _WEB_PORTS
     pattern = str(destination) if narrow else str(destination.host)
+    return _add(pattern)
+
+
+def _add(pattern: str) -> str:
     argument = f"'{pattern}'" if "[" in pattern else pattern  # a shell would take brackets for a glob
     return f'add "{pattern}" to {_ALLOWED_KEY} (stockade allow-domain {argument})'
 
