@@ -151,3 +151,23 @@ def test_without_inotify_everything_is_asked_again(top: Path, monkeypatch: pytes
     _facts(memory, top)
     (top / "d" / "e").rmdir()
     assert memory.refresh()
+
+
+def test_a_directory_that_is_not_watched_takes_what_is_below_with_it(
+    top: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    add = Inotify.add
+
+    def refused_once(queue: Inotify, path: str) -> int:
+        if path == f"{top}/d":
+            raise OSError(28, "No space left on device", path)
+        return add(queue, path)
+
+    monkeypatch.setattr(Inotify, "add", refused_once)
+    memory = Memory()
+    _facts(memory, top)
+    (top / "d").rename(top / "aside")
+    (top / "d" / "e" / "x").mkdir(parents=True)
+    assert memory.refresh()
+    assert memory.names(f"{top}/d/e") == ("x",)
+    memory.close()
