@@ -3,6 +3,7 @@ from __future__ import annotations
 import os
 import select
 import signal
+import sys
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -161,3 +162,22 @@ def test_closing_leaves_nothing(yard: Yard) -> None:
     yard.walls.close()
     with pytest.raises(UnavailableError):
         yard.launch("true")
+
+
+def test_a_new_jail_keeps_the_localhost_of_the_session(yard: Yard) -> None:
+    python = sys.executable
+    serve = (
+        "import socket; s = socket.create_server(('127.0.0.1', 80)); open('ready', 'w').close(); s.accept()[0].close()"
+    )
+    yard.walls.renew(yard.policy())
+    server = yard.launch(f'exec {python} -c "{serve}"')
+    for _ in range(1000):
+        if (yard.project / "ready").exists():
+            break
+        select.select([], [], [], 0.01)
+    old = yard.walls._current
+    yard.walls.renew(yard.policy(filesystem__denyRead=("/etc/hostname",)))
+    assert yard.walls._current is not old
+    client = yard.launch(f"exec {python} -c \"import socket; socket.create_connection(('127.0.0.1', 80), 5)\"")
+    ended = {outcome.ticket: os.waitstatus_to_exitcode(outcome.status) for outcome in (yard.outcome(), yard.outcome())}
+    assert ended == {server: 0, client: 0}

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 import os
 
+from stockade.platforms.linux import kernel
+
 CAP_CHOWN = 0
 CAP_DAC_OVERRIDE = 1
 CAP_FOWNER = 3
@@ -107,6 +109,30 @@ def write_maps(process: bytes, users: bytes, groups: bytes, *, keep_groups: bool
         _write(base + b"setgroups", b"deny")
     _write(base + b"uid_map", users)
     _write(base + b"gid_map", groups)
+
+
+def unshare_with_maps(kinds: int, users: bytes, groups: bytes) -> None:
+    """Enter new namespaces with several ids mapped, which only a process of the namespace above may write."""
+    ready, told = os.pipe()
+    parent = b"%d" % os.getpid()
+    helper = os.fork()
+    if helper == 0:
+        try:
+            os.close(told)
+            os.read(ready, 1)
+            write_maps(parent, users, groups, keep_groups=True)
+        except OSError as error:
+            os._exit(error.errno or 1)
+        os._exit(0)
+    os.close(ready)
+    try:
+        kernel.unshare(kinds)
+    finally:
+        os.close(told)
+        _, status = os.waitpid(helper, 0)
+    if status:
+        number = os.waitstatus_to_exitcode(status)
+        raise OSError(number, os.strerror(number))
 
 
 def forbid_user_namespaces() -> None:

@@ -119,6 +119,7 @@ class Jail:
         self._plan: Packet | None = None
         self._number = 0
         self._terminals: tuple[int, ...] = ()
+        self.shared: tuple[int, ...] = ()
         self._state: State = "new"
 
     @classmethod
@@ -131,19 +132,21 @@ class Jail:
         passage = passage or passages.usual()
         return cls(*_start_keeper(passage, leavings), passage, leavings)
 
-    def build(self, spec: JailSpec, locks: Sequence[int] = ()) -> None:
+    def build(self, spec: JailSpec, locks: Sequence[int] = (), shared: Sequence[int] = ()) -> None:
         """Have the jail built; ``wait_ready`` tells whether that worked.
 
-        The helpers keep copies of ``locks``, so that these are held until the last command is dead.
+        The helpers keep copies of ``locks``, so that these are held until the last command is dead. ``shared`` is
+        that of an earlier jail of the session, whose localhost this one joins.
         """
         build = message.Build(
             [mount.encoded() for mount in spec.mounts],
             list(spec.filters),
             fresh_processes=spec.fresh_processes,
             listen=spec.listen,
+            shared=len(shared),
         )
         packet = build.packet()
-        packet.descriptors = tuple(locks)[:MAXIMUM_DESCRIPTORS]
+        packet.descriptors = (*shared, *locks)[:MAXIMUM_DESCRIPTORS]
         self._plan = packet
         self._send(packet)
         self._state = "building"
@@ -154,6 +157,10 @@ class Jail:
         The plan's locks must still be open, and ``fileno`` may change. Without ``explain`` the error is the bare one.
         """
         packet = self._channel.receive()
+        if packet is not None and packet.kind == message.SHARED:
+            self._close_shared()
+            self.shared = packet.descriptors
+            packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
             self._terminals = packet.descriptors
@@ -232,10 +239,16 @@ class Jail:
         self._channel.close()
         for descriptor in self._terminals:
             os.close(descriptor)
+        self._close_shared()
         try:
             os.waitpid(self.pid, 0)
         except ChildProcessError:
             return  # the program reaps its children by itself
+
+    def _close_shared(self) -> None:
+        for descriptor in self.shared:
+            os.close(descriptor)
+        self.shared = ()
 
     def _send(self, packet: Packet) -> None:
         try:

@@ -14,20 +14,12 @@ import os
 import resource
 import select
 
-from stockade.platforms.linux import identity, kernel, launcher, message, tree
+from stockade.platforms.linux import identity, kernel, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
 
 CHANNEL = 3
-_NAMESPACES = (
-    kernel.CLONE_NEWUSER
-    | kernel.CLONE_NEWNS
-    | kernel.CLONE_NEWNET
-    | kernel.CLONE_NEWIPC
-    | kernel.CLONE_NEWUTS
-    | kernel.CLONE_NEWCGROUP
-    | kernel.CLONE_NEWPID
-)
+_JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWPID
 _SIGKILL = 9
 _MAP_ME = b"m"
 _LAUNCHED = b"l"
@@ -60,8 +52,8 @@ def _serve(owner: int, channel: Channel) -> None:
     if packet is None or packet.kind != message.BUILD:
         return
     try:
-        session = _Session(channel, message.Build.read(packet))
-        pid = session.launch()
+        build = message.Build.read(packet)
+        pid = _Construction(channel, build, packet.descriptors[: build.shared]).launch()
     except (OSError, ValueError) as error:
         channel.send(message.Failed.of(b"jail", error).packet(0))
         return
@@ -86,13 +78,15 @@ def _watch(owner: int, pid: int) -> None:
     os.waitpid(pid, 0)
 
 
-class _Session:
+class _Construction:
     """The steps from a plan to a running launcher."""
 
-    def __init__(self, owner: Channel, build: message.Build) -> None:
+    def __init__(self, owner: Channel, build: message.Build, shared: tuple[int, ...]) -> None:
         self.owner = owner
         self.build = build
+        self.shared = shared
         self.identity = identity.own_identity()
+        self.ids = os.geteuid(), os.getegid()
         self.places = tree.arrange(build.mounts)
         self.files = _raise_file_limit()
 
@@ -136,11 +130,11 @@ class _Session:
         """Enter new namespaces, build the jail, leave a launcher in it."""
         step = b"namespaces"
         try:
-            terminals = self.enter_privileged(keeper) if self.identity.privileged else self.enter()
+            self.enter_session(keeper)
+            terminals = tree.new_terminals()
+            self.enter_jail()
             step = b"namespace limits"
             identity.forbid_user_namespaces()
-            step = b"loopback"
-            kernel.raise_loopback()
             step = b"mount"
             if devices < 0:
                 devices = tree.new_devices(self.places, None)
@@ -155,22 +149,33 @@ class _Session:
             return
         launcher.main(self.owner, keeper, self.setting())
 
-    def enter_privileged(self, keeper: Channel) -> int:
-        """As root: one user namespace with all ids, mapped from outside."""
-        kernel.unshare(_NAMESPACES)
-        keeper.send(Packet(_MAP_ME, 0))
-        keeper.receive()
-        return tree.new_terminals()
+    def enter_session(self, keeper: Channel) -> None:
+        """Enter what all jails of a session share; the first one makes it, and the owner keeps it open for the rest.
 
-    def enter(self) -> int:
-        """As anyone else: a terminal filesystem needs an id 0, the commands need their own id; so two."""
-        uid, gid = os.geteuid(), os.getegid()
-        kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
-        identity.write_maps(b"self", b"0 %d 1" % uid, b"0 %d 1" % gid)
-        terminals = tree.new_terminals()
-        kernel.unshare(_NAMESPACES)
+        It belongs to a user namespace above the jail's, in which no command has any rights.
+        """
+        if self.shared:
+            session.enter(self.shared)
+            return
+        session.unshare()
+        if self.identity.privileged:
+            keeper.send(Packet(_MAP_ME, 0))
+            keeper.receive()
+        else:
+            uid, gid = self.ids
+            # Terminals need an id 0; the commands get their own id back in the jail's namespace.
+            identity.write_maps(b"self", b"0 %d 1" % uid, b"0 %d 1" % gid)
+        session.furnish()
+        self.owner.send(Packet(message.SHARED, 0, b"", session.descriptors()))
+
+    def enter_jail(self) -> None:
+        """Enter namespaces of this jail's own, with the ids that commands see."""
+        if self.identity.privileged:
+            identity.unshare_with_maps(_JAIL, self.identity.users, self.identity.groups)
+            return
+        uid, gid = self.ids
+        kernel.unshare(_JAIL)
         identity.write_maps(b"self", b"%d 0 1" % uid, b"%d 0 1" % gid, keep_groups=True)
-        return terminals
 
     def setting(self) -> Setting:
         """Return what every command gets alike; asked in the launcher, whose pid namespace is the jail's."""
@@ -180,7 +185,7 @@ class _Session:
             listen=self.build.listen,
             fresh_processes=self.build.fresh_processes or tree.can_show_processes(),
             # Root owns /proc/sys and needs no capability to write it.
-            writable_processes=os.geteuid() != 0,
+            writable_processes=self.ids[0] != 0,
             files=self.files,
         )
 

@@ -22,6 +22,7 @@ RUN_WITH_MOUNTS = b"m"
 END = b"e"
 SIGNAL = b"s"
 READY = b"R"
+SHARED = b"N"
 COPIED = b"C"
 STARTED = b"S"
 ENDED = b"E"
@@ -48,7 +49,7 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("filters", "fresh_processes", "listen", "mounts")
+    __slots__ = ("filters", "fresh_processes", "listen", "mounts", "shared")
 
     def __init__(
         self,
@@ -57,23 +58,34 @@ class Build:
         *,
         fresh_processes: bool = True,
         listen: bool = False,
+        shared: int = 0,
     ) -> None:
-        """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor."""
+        """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor.
+
+        ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
+        """
         self.mounts = mounts
         self.filters = filters
         self.fresh_processes = fresh_processes
         self.listen = listen
+        self.shared = shared
 
     def packet(self) -> Packet:
         """Write it."""
-        flags = bytes((self.fresh_processes, self.listen))
+        flags = bytes((self.fresh_processes, self.listen, self.shared))
         return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), pack(self.filters)]))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
         flags, mounts, filters = packet.fields()
-        return cls(_read_mounts(mounts), unpack(filters), fresh_processes=bool(flags[0]), listen=bool(flags[1]))
+        return cls(
+            _read_mounts(mounts),
+            unpack(filters),
+            fresh_processes=bool(flags[0]),
+            listen=bool(flags[1]),
+            shared=flags[2],
+        )
 
 
 class Run:

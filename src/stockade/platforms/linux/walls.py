@@ -76,6 +76,7 @@ class LinuxWalls:
         self._poll = select.epoll()
         self._ticket = 0
         self._door: Door | None = None
+        self._shared: tuple[int, ...] = ()
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
@@ -146,6 +147,9 @@ class LinuxWalls:
             self._drop(cell)
         self._places.clear()
         self._current = None
+        while self._shared:
+            os.close(self._shared[0])
+            self._shared = self._shared[1:]
         self._shut()
         if self._scan is not None:
             self._scan.close()
@@ -175,12 +179,15 @@ class LinuxWalls:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
             spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
-            jail.build(spec, lease.descriptors)
+            jail.build(spec, lease.descriptors, self._shared)
             jail.wait_ready()
         except BaseException:
             jail.close()
             lease.release()
             raise
+        if jail.shared:
+            # From now on they are the session's: they outlive this jail.
+            self._shared, jail.shared = jail.shared, ()
         self._notes = plan.notes + held.notes
         old, self._current = self._current, _Cell(jail, policy, plan, lease)
         self._cells[jail.fileno()] = self._current

@@ -1,0 +1,50 @@
+"""What all jails of a session share: one private localhost, one name, one set of System V objects.
+
+These namespaces belong to a user namespace that lies above every jail's. So a new jail (for another plan) joins the
+localhost of the one before, and root inside a jail has no rights over any of it.
+
+Rules: entered before a jail's own namespaces are made; the owner holds the descriptors, so that they outlive jails.
+Source of truth: setns(2), user_namespaces(7), network_namespaces(7).
+"""
+
+from __future__ import annotations
+
+import os
+
+from stockade.platforms.linux import kernel
+
+_SHARED = (
+    (b"user", kernel.CLONE_NEWUSER),
+    (b"net", kernel.CLONE_NEWNET),
+    (b"ipc", kernel.CLONE_NEWIPC),
+    (b"uts", kernel.CLONE_NEWUTS),
+)
+_ANY_PORT = b"/proc/sys/net/ipv4/ip_unprivileged_port_start"
+
+
+def unshare() -> None:
+    """Make them, with a mount namespace to work in; ids are not mapped yet."""
+    kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+    kernel.unshare(kernel.CLONE_NEWNET | kernel.CLONE_NEWIPC | kernel.CLONE_NEWUTS)
+
+
+def furnish() -> None:
+    """Make the private localhost usable: any port may be listened on, for nobody else is there."""
+    kernel.raise_loopback()
+    file = os.open(_ANY_PORT, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.write(file, b"0")
+    finally:
+        os.close(file)
+
+
+def descriptors() -> tuple[int, ...]:
+    """Open them, for whoever comes later."""
+    return tuple(os.open(b"/proc/self/ns/" + name, os.O_RDONLY | os.O_CLOEXEC) for name, _ in _SHARED)
+
+
+def enter(shared: tuple[int, ...]) -> None:
+    """Enter those that an earlier jail of the session made."""
+    for descriptor, (_, kind) in zip(shared, _SHARED, strict=True):
+        kernel.setns(descriptor, kind)
+    kernel.unshare(kernel.CLONE_NEWNS)
