@@ -144,12 +144,15 @@ def attached(  # noqa: PLR0913 - options of one call, all named
     beside: Mapping[int, Callable[[], bool]] | None = None,
 ) -> int:
     """Run a command on these streams, or the user's shell if none is given; return the exit status."""
-    from stockade.sandbox import shell
-    from stockade.sandbox.blocking import BlockingSandbox
+    from stockade.platforms.walls import early_walls
 
     forwarding = Forwarding()
     try:
-        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options))
+        walls = early_walls(os.environ)
+        from stockade.sandbox import shell
+        from stockade.sandbox.blocking import BlockingSandbox
+
+        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options), walls=walls)
         with sandbox:
             result = sandbox.attach(
                 (shell.choose(os.environ),) if command is None else command,
@@ -159,6 +162,7 @@ def attached(  # noqa: PLR0913 - options of one call, all named
                 on_start=forwarding.to(sandbox),
                 beside=beside,
             )
+            sandbox.session.close(wait=False)
     except Interrupted as interrupted:
         return 128 + interrupted.number
     finally:

@@ -39,7 +39,7 @@ class TemporaryDirectory:
     @classmethod
     def make(cls, environment: Mapping[str, str]) -> TemporaryDirectory:
         """Make one in the host's own place for such things."""
-        base = _base(environment)
+        base = base_directory(environment)
         for _ in range(_TRIES):
             path = f"{base}/{PREFIX}{os.urandom(6).hex()}"
             descriptor = _make_locked(path)
@@ -72,7 +72,7 @@ def sweep(base: str) -> None:
             os.close(descriptor)
 
 
-def _base(environment: Mapping[str, str]) -> str:
+def base_directory(environment: Mapping[str, str]) -> str:
     """Return the private directory in the host's own place for temporary files."""
     chosen = environment.get("TMPDIR", "")
     if chosen.startswith("/"):

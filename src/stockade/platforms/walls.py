@@ -8,7 +8,29 @@ from typing import TYPE_CHECKING
 from stockade.errors import UnavailableError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
     from stockade.platforms.backend import Walls
+
+
+def early_walls(environment: Mapping[str, str]) -> Callable[[str], Walls]:
+    """Start the helpers of walls now, and return what makes the walls of them later, once.
+
+    For a program that is started for one command: it reads its settings while the helpers come up.
+    """
+    if os.uname().sysname != "Linux":
+        return make_walls
+    from stockade.platforms.linux.jail import Jail
+    from stockade.platforms.temporary import base_directory
+
+    jail = Jail.start(base_directory(environment))
+
+    def walls(temporary: str) -> Walls:
+        from stockade.platforms.linux.walls import LinuxWalls
+
+        return LinuxWalls(temporary, jail)
+
+    return walls
 
 
 def make_walls(temporary: str) -> Walls:

@@ -244,13 +244,13 @@ class Session:
         """Return the descriptor to watch."""
         return self._opened(self._walls).fileno()
 
-    def close(self) -> None:
-        """End every command, take the walls down, remove the temporary directory."""
+    def close(self, *, wait: bool = True) -> None:
+        """End every command, take the walls down, remove the temporary directory; ``wait`` as for walls."""
         walls, self._walls = self._walls, None
         temporary, self._temporary = self._temporary, None
         try:
             if walls is not None:
-                walls.close()
+                walls.close(wait=wait)
         finally:
             for running in self._running.values():
                 if running.group is not None:

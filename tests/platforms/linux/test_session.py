@@ -9,13 +9,15 @@ from stockade.platforms.linux.mount import JailSpec, Mount
 if TYPE_CHECKING:
     from pathlib import Path
 
-LOOK = "for name in user mnt pid net ipc uts; do readlink /proc/self/ns/$name; done; cat /proc/sys/net/ipv4/ip_unprivileged_port_start"
+KINDS = ("user", "mnt", "pid", "net", "ipc", "uts")
+LOOK = "for name in user mnt pid net ipc uts; do readlink /proc/self/ns/$name; done"
+PORT = "cat /proc/sys/net/ipv4/ip_unprivileged_port_start"
 
 
 def namespaces(jail: Jail, folder: Path) -> list[str]:
     file = folder / "out"
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
-    jail.run(Request(("/bin/sh", "-c", LOOK), {"PATH": "/usr/bin:/bin"}, "/"), (0, descriptor, 2))
+    jail.run(Request(("/bin/sh", "-c", f"{LOOK}; {PORT}"), {"PATH": "/usr/bin:/bin"}, "/"), (0, descriptor, 2))
     assert isinstance(jail.receive(), Ended)
     os.close(descriptor)
     return file.read_text().split()
@@ -36,7 +38,7 @@ def test_jails_of_one_session_share_their_localhost_and_nothing_of_their_walls(t
     try:
         ours, theirs, other = (namespaces(jail, folder) for jail in (first, second, stranger))
         assert second.shared == ()
-        for kind, one, two, three in zip(["user", "mnt", "pid", "net", "ipc", "uts"], ours, theirs, other, strict=False):
+        for kind, one, two, three in zip(KINDS, ours, theirs, other, strict=False):
             assert (one == two) is (kind in {"net", "ipc", "uts"}), kind
             assert one != three, kind
         assert ours[-1] == "0"

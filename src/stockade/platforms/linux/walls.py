@@ -61,11 +61,11 @@ class _Cell:
 class LinuxWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
-    def __init__(self, temporary: str) -> None:
-        """Start the helpers at once: they come up while the plan is made."""
+    def __init__(self, temporary: str, started: Jail | None = None) -> None:
+        """Start the helpers at once, unless they are: they come up while the plan is made."""
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
-        self._next: Jail | None = Jail.start(self._leavings)
+        self._next: Jail | None = started or Jail.start(self._leavings)
         clean_up(self._leavings)
         self._scan: Scan | None = None
         self._rules: FileRules | None = None
@@ -138,13 +138,13 @@ class LinuxWalls:
                 outcomes += self._hear(cell)
         return tuple(outcomes)
 
-    def close(self) -> None:
+    def close(self, *, wait: bool = True) -> None:
         """End everything and wait for it."""
         if self._next is not None:
-            self._next.close()
+            self._next.close(wait=wait)
             self._next = None
         for cell in tuple(self._cells.values()):
-            self._drop(cell)
+            self._drop(cell, wait=wait)
         self._places.clear()
         self._current = None
         while self._shared:
@@ -269,11 +269,12 @@ class LinuxWalls:
         if cell is not self._current and not cell.busy:
             self._drop(cell)
 
-    def _drop(self, cell: _Cell) -> None:
+    def _drop(self, cell: _Cell, *, wait: bool = True) -> None:
         descriptor = cell.jail.fileno()
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
-        cell.jail.close()
+        # Without waiting, commands may live for a moment longer than the names that are kept from them.
+        cell.jail.close(wait=wait or bool(cell.tickets))
         cell.lease.release()
 
 
