@@ -7,7 +7,7 @@ from errno import EIO, ENOSPC, EPERM
 import pytest
 
 from stockade.platforms.linux.barrier import Barrier, barrier, container_remedy
-from stockade.platforms.linux.facts import Facts
+from stockade.platforms.linux.facts import Facts, Programs
 
 RESTRICTED = Facts(
     release="6.8.0", euid=1000, maker="/usr/bin/python3.12", apparmor_restrict_unprivileged_userns=1, seccomp=0
@@ -27,6 +27,11 @@ or let every program make them:
 sudo sysctl -w kernel.apparmor_restrict_unprivileged_userns=0
 to keep it: echo 'kernel.apparmor_restrict_unprivileged_userns = 0' | sudo tee -a /etc/sysctl.d/90-stockade.conf""",
     )
+
+
+def test_a_bubblewrap_that_did_not_help_is_named() -> None:
+    found = barrier(RESTRICTED.but(programs=Programs(bwrap="/usr/bin/bwrap")), "id_map", EPERM)
+    assert found.why.endswith("; bubblewrap was tried too, and hands no right on to what it starts")
 
 
 def test_root_needs_no_sudo() -> None:

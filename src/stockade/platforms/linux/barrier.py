@@ -127,9 +127,10 @@ def _restricted(facts: Facts) -> Barrier:
         "or let every program make them:",
         _sysctl(facts.but(marks=()), "kernel.apparmor_restrict_unprivileged_userns", 0),
     ]
+    tried = "; bubblewrap was tried too, and hands no right on to what it starts" if facts.programs.bwrap else ""
     return Barrier(
         "AppArmor keeps user namespaces from programs without a profile"
-        " (kernel.apparmor_restrict_unprivileged_userns=1)",
+        f" (kernel.apparmor_restrict_unprivileged_userns=1){tried}",
         "\n".join(lines),
     )
 
