@@ -10,6 +10,7 @@ from stockade.errors import StockadeError, UnavailableError
 from stockade.sandbox.capture import Capture, exceeded
 from stockade.sandbox.input import open_input
 from stockade.sandbox.limits import Limit
+from stockade.sandbox.plumbing import PIPE, Plumbing
 from stockade.sandbox.session import NO_LIMITS, Running, Session
 
 if TYPE_CHECKING:
@@ -19,7 +20,9 @@ if TYPE_CHECKING:
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.limits import Limits
+    from stockade.sandbox.process import Process
     from stockade.sandbox.result import Result
+    from stockade.sandbox.wrapped import Wrapped
 
 
 #: Seconds without a command after which the host gets the names back that are kept from being made.
@@ -128,6 +131,47 @@ class Sandbox:
                 loop.remove_reader(capture.reader)
             texts = [capture.finish() for capture in captures]
         return running.result(*texts)
+
+    async def spawn(  # noqa: PLR0913 - options of one call, all named
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
+        stdin: int | None = None,
+        stdout: int | None = PIPE,
+        stderr: int | None = PIPE,
+        pty: bool = False,
+    ) -> Process:
+        """Start a command and talk to it while it runs: ``async with await sandbox.spawn(...) as process``.
+
+        A stream is ``PIPE``, an open descriptor, or ``None`` for nothing; ``stderr`` may be ``STDOUT``. With ``pty``
+        the command gets a terminal of its own instead, ``process.stdin`` and ``process.stdout`` are its other end,
+        and the streams asked for do not matter. If the command cannot be started, ``wait`` raises.
+        """
+        from stockade.sandbox.process import Process
+
+        loop = self._opened()
+        streams = Plumbing.terminal(*self._session.open_terminal()) if pty else Plumbing.lay(stdin, stdout, stderr)
+        try:
+            running = self._session.start(command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty)
+        except BaseException:
+            streams.close()
+            raise
+        streams.give_up_inside()
+        ended = self._ended[running.ticket] = loop.create_future()
+        return Process(self._session, running, ended, streams)
+
+    def wrap(
+        self, command: str | Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Wrapped:
+        """Return words, and a line, that any other program of this user may run to run a command in this session.
+
+        The environment is as for ``run``, whoever runs it; ``env`` is added. Good until the sandbox is closed.
+        """
+        self._opened()
+        return self._session.wrap(command, cwd=cwd, env=env)
 
     async def update(self, policy: SandboxPolicy) -> None:
         """Use another policy from the next command on; commands that run keep their walls."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Self
 from stockade.sandbox.capture import Capture, exceeded
 from stockade.sandbox.input import open_input
 from stockade.sandbox.limits import Limit
+from stockade.sandbox.plumbing import PIPE, Plumbing
 from stockade.sandbox.session import NO_LIMITS, Running, Session
 
 if TYPE_CHECKING:
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
 
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
+    from stockade.sandbox.blocking_process import BlockingProcess
     from stockade.sandbox.limits import Limits
     from stockade.sandbox.result import Result
+    from stockade.sandbox.wrapped import Wrapped
 
 
 class BlockingSandbox:
@@ -99,6 +102,44 @@ class BlockingSandbox:
             os.close(source)
             for capture in captures:
                 capture.finish()
+
+    def spawn(  # noqa: PLR0913 - options of one call, all named
+        self,
+        command: str | Sequence[str],
+        *,
+        cwd: str | None = None,
+        env: Mapping[str, str] | None = None,
+        limits: Limits = NO_LIMITS,
+        stdin: int | None = None,
+        stdout: int | None = PIPE,
+        stderr: int | None = PIPE,
+        pty: bool = False,
+    ) -> BlockingProcess:
+        """Start a command and talk to it while it runs: ``with sandbox.spawn(...) as process``.
+
+        A stream is ``PIPE``, an open descriptor, or ``None`` for nothing; ``stderr`` may be ``STDOUT``. With ``pty``
+        the command gets a terminal of its own instead, ``process.stdin`` and ``process.stdout`` are its other end,
+        and the streams asked for do not matter. If the command cannot be started, ``wait`` raises.
+        """
+        from stockade.sandbox.blocking_process import BlockingProcess
+
+        streams = Plumbing.terminal(*self.session.open_terminal()) if pty else Plumbing.lay(stdin, stdout, stderr)
+        try:
+            running = self.session.start(command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty)
+        except BaseException:
+            streams.close()
+            raise
+        streams.give_up_inside()
+        return BlockingProcess(self.session, running, streams)
+
+    def wrap(
+        self, command: str | Sequence[str], *, cwd: str | None = None, env: Mapping[str, str] | None = None
+    ) -> Wrapped:
+        """Return words, and a line, that any other program of this user may run to run a command in this session.
+
+        The environment is as for ``run``, whoever runs it; ``env`` is added. Good until the sandbox is closed.
+        """
+        return self.session.wrap(command, cwd=cwd, env=env)
 
     def attach(  # noqa: PLR0913 - options of one call, all named
         self,
