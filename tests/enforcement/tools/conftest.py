@@ -42,7 +42,13 @@ class Bench:
         self.home = root / "home"
         self.project.mkdir()
         self.home.mkdir()
-        self.environment = {"PATH": _PATH, "HOME": str(self.home), "LANG": "C.UTF-8", "USER": "ada"} | _GIT
+        self.environment = {
+            "PATH": _PATH,
+            "HOME": str(self.home),
+            "LANG": "C.UTF-8",
+            "USER": "ada",
+            "SHELL": "/bin/bash",
+        } | _GIT
         #: The interpreter that these tests run on, which is there for every user who runs them.
         self.python = os.path.realpath(sys.executable)
         self._sandbox: BlockingSandbox | None = None
