@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
+from stockade.cli.main import start
 
-from stockade.cli.main import main
-
-sys.exit(main())
+start()

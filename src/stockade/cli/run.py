@@ -27,6 +27,7 @@ class Options(running.RunOptions):
 def configure(parser: Parser) -> None:
     """Add the arguments."""
     parser.usage = f"{parser.prog} [OPTION...] (-c LINE | -- WORD...)"
+    parser.stray_hint = f"put -- before the command: {parser.prog} -- ..."
     parser.add_argument("-c", dest="line", metavar="LINE", help="a line for the shell")
     parser.add_argument("-t", "--terminal", action="store_true", help="give it a terminal of its own")
     running.configure(parser)

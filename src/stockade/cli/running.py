@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING, Final
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
@@ -35,6 +36,7 @@ _PASSED_ON: Final = (
     signal.SIGUSR2,
     signal.SIGCONT,
 )
+_UNRUNNABLE: Final = (126, 127)
 
 
 class RunOptions(flags.PolicyOptions):
@@ -101,6 +103,9 @@ class Forwarding:
 
     def __init__(self) -> None:
         """Begin before anything is started, so that no signal can leave something behind."""
+        #: What is to be done when somebody stops us, and undone when we go on.
+        self.pause: Callable[[], None] | None = None
+        self.resume: Callable[[], None] | None = None
         self._target: tuple[BlockingSandbox, Running] | None = None
         self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
@@ -118,32 +123,56 @@ class Forwarding:
         for number, handler in self._before.items():
             signal.signal(number, handler)
 
+    def unrunnable(self) -> int | None:
+        """Return what a shell returns for a program that cannot be run, 126 or 127, if that is what happened."""
+        outcome = self._target[1].outcome if self._target is not None else None
+        status = outcome.status >> 8 if outcome is not None and outcome.failure else None
+        return status if status in _UNRUNNABLE else None
+
     def _take(self, number: int, _frame: object) -> None:
         if self._target is not None:
-            sandbox, running = self._target
-            sandbox.session.signal(running, number)
+            self._send(number)
         elif number != signal.SIGCONT:
             raise Interrupted(number)
 
     def _stop(self, _number: int, _frame: object) -> None:
         """Stop the command, then ourselves; whoever continues us continues both."""
+        if self.pause is not None:
+            self.pause()
+        else:
+            # The command is alone in its session, where the kernel ignores SIGTSTP.
+            self._send(signal.SIGSTOP)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        if self.resume is not None:
+            self.resume()
+
+    def _send(self, number: int) -> None:
         if self._target is not None:
             sandbox, running = self._target
-            sandbox.session.signal(running, signal.SIGTSTP)
-        os.kill(os.getpid(), signal.SIGSTOP)
+            with suppress(StockadeError):  # everything is coming down already
+                sandbox.session.signal(running, number)
 
 
-def attached(  # noqa: PLR0913 - options of one call, all named
-    options: RunOptions,
-    shown: Terminal,
-    locations: Locations | None,
-    command: str | Sequence[str] | None,
-    *,
-    streams: Sequence[int] = (0, 1, 2),
-    terminal: bool = False,
-    beside: Mapping[int, Callable[[], bool]] | None = None,
+Command: TypeAlias = "str | Sequence[str]"
+Conduct: TypeAlias = "Callable[[BlockingSandbox, Command, Forwarding], Result]"
+
+
+def attached(options: RunOptions, shown: Terminal, locations: Locations | None, command: Command | None) -> int:
+    """Run a command on our own streams, or the user's shell if none is given; return the exit status."""
+
+    def attach(sandbox: BlockingSandbox, command: Command, forwarding: Forwarding) -> Result:
+        return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox))
+
+    return conducted(options, shown, locations, command, attach)
+
+
+def conducted(
+    options: RunOptions, shown: Terminal, locations: Locations | None, command: Command | None, conduct: Conduct
 ) -> int:
-    """Run a command on these streams, or the user's shell if none is given; return the exit status."""
+    """Have a command, or the user's shell, run in a sandbox of its own; return the exit status.
+
+    A program that does not exist or cannot be run is the command's failure, as in a shell: 127 or 126.
+    """
     from stockade.platforms.walls import early_walls
 
     forwarding = Forwarding()
@@ -154,17 +183,16 @@ def attached(  # noqa: PLR0913 - options of one call, all named
 
         sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options), walls=walls)
         with sandbox:
-            result = sandbox.attach(
-                (shell.choose(os.environ),) if command is None else command,
-                streams,
-                timeout=options.timeout,
-                terminal=terminal,
-                on_start=forwarding.to(sandbox),
-                beside=beside,
-            )
+            result = conduct(sandbox, (shell.choose(os.environ),) if command is None else command, forwarding)
             sandbox.session.close(wait=False)
     except Interrupted as interrupted:
         return 128 + interrupted.number
+    except StockadeError as error:
+        status = forwarding.unrunnable()
+        if status is None:
+            raise
+        shown.fail(error)
+        return status
     finally:
         forwarding.end()
     return _report(result, shown, debug=options.debug)

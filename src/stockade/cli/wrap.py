@@ -28,6 +28,7 @@ class Options(running.RunOptions):
 def configure(parser: Parser) -> None:
     """Add the arguments."""
     parser.usage = f"{parser.prog} [OPTION...] (-c LINE | -- WORD...)"
+    parser.stray_hint = f"put -- before the command: {parser.prog} -- ..."
     parser.add_argument("-c", dest="line", metavar="LINE", help="a line for the shell")
     flags.add_json(parser)
     running.configure(parser)
@@ -47,7 +48,8 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
 
 def wrapped(options: Options, command: str | list[str]) -> list[str]:
     """Return the words of a `stockade run` that means the same from anywhere."""
-    argv = [sys.executable, "-m", "stockade", "run", "-C", os.path.realpath(options.directory or ".")]
+    # -P: started in a stranger's project, Python must not import what lies there.
+    argv = [sys.executable, "-P", "-m", "stockade", "run", "-C", os.path.realpath(options.directory or ".")]
     if options.settings:
         argv += ["--settings", os.path.realpath(options.settings)]
     for name in flags.LISTS:

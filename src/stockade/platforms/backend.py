@@ -82,8 +82,5 @@ class Walls(Protocol):
     def receive(self) -> tuple[Outcome, ...]:
         """Return what has ended since. Never waits."""
 
-    def close(self, *, wait: bool = True) -> None:
-        """End everything and leave nothing behind; may be called again.
-
-        With ``wait`` off the helpers, but no command, may live some milliseconds longer: for who ends now anyway.
-        """
+    def close(self) -> None:
+        """End everything, wait for it, and leave nothing behind; may be called again."""

@@ -244,13 +244,13 @@ class Session:
         """Return the descriptor to watch."""
         return self._opened(self._walls).fileno()
 
-    def close(self, *, wait: bool = True) -> None:
-        """End every command, take the walls down, remove the temporary directory; ``wait`` as for walls."""
+    def close(self) -> None:
+        """End every command, take the walls down, remove the temporary directory."""
         walls, self._walls = self._walls, None
         temporary, self._temporary = self._temporary, None
         try:
             if walls is not None:
-                walls.close(wait=wait)
+                walls.close()
         finally:
             for running in self._running.values():
                 if running.group is not None:

@@ -33,6 +33,7 @@ class Yard:
         self.root = root
         self.temporary = TemporaryDirectory.make({"TMPDIR": str(root)})
         self.walls = LinuxWalls(self.temporary.path)
+        self.outcomes: list[Outcome] = []
 
     def policy(self, **values: Any) -> SandboxPolicy:
         named = {f"sandbox.{name.replace('__', '.')}": value for name, value in values.items()}
@@ -48,13 +49,11 @@ class Yard:
             os.close(nothing)
 
     def outcome(self) -> Outcome:
-        while True:
+        while not self.outcomes:
             ready, _, _ = select.select([self.walls.fileno()], [], [], 20)
             assert ready, "no answer"
-            outcomes = self.walls.receive()
-            if outcomes:
-                (outcome,) = outcomes
-                return outcome
+            self.outcomes += self.walls.receive()
+        return self.outcomes.pop(0)
 
     def status(self, line: str) -> int:
         self.launch(line)

@@ -231,11 +231,8 @@ class Jail:
         packet = self._channel.receive()
         return None if packet is None else _answer(packet)
 
-    def close(self, *, wait: bool = True) -> None:
-        """End everything and wait for it; may be called again.
-
-        A process that is about to end need not ``wait``: its helpers end by themselves, some milliseconds later.
-        """
+    def close(self) -> None:
+        """End everything and wait for it; may be called again."""
         if self._state == "closed":
             return
         self._state = "closed"
@@ -243,9 +240,8 @@ class Jail:
         for descriptor in self._terminals:
             os.close(descriptor)
         self._close_shared()
-        if wait:
-            with suppress(ChildProcessError):  # the program may reap its children by itself
-                os.waitpid(self.pid, 0)
+        with suppress(ChildProcessError):  # the program may reap its children by itself
+            os.waitpid(self.pid, 0)
 
     def _close_shared(self) -> None:
         for descriptor in self.shared:

@@ -138,13 +138,13 @@ class LinuxWalls:
                 outcomes += self._hear(cell)
         return tuple(outcomes)
 
-    def close(self, *, wait: bool = True) -> None:
+    def close(self) -> None:
         """End everything and wait for it."""
         if self._next is not None:
-            self._next.close(wait=wait)
+            self._next.close()
             self._next = None
         for cell in tuple(self._cells.values()):
-            self._drop(cell, wait=wait)
+            self._drop(cell)
         self._places.clear()
         self._current = None
         while self._shared:
@@ -269,12 +269,11 @@ class LinuxWalls:
         if cell is not self._current and not cell.busy:
             self._drop(cell)
 
-    def _drop(self, cell: _Cell, *, wait: bool = True) -> None:
+    def _drop(self, cell: _Cell) -> None:
         descriptor = cell.jail.fileno()
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
-        # Without waiting, commands may live for a moment longer than the names that are kept from them.
-        cell.jail.close(wait=wait or bool(cell.tickets))
+        cell.jail.close()
         cell.lease.release()
 
 
