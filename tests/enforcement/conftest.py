@@ -199,6 +199,7 @@ class Facts:
         self._serve("abstract", socket.AF_UNIX, socket.SOCK_STREAM, f"\0{abstract}")
         return {
             "pid": self.process.pid,
+            "address": _first_address(self.process.pid),
             "tcp": self.services["tcp"].getsockname()[1],
             "udp": self.services["udp"].getsockname()[1],
             "unix": f"{self.folder}/stream",
@@ -225,20 +226,28 @@ class Facts:
         for service in self.services.values():
             service.close()
         self.process.kill()
-        self.process.wait()
+        self.process.communicate()
+
+
+def _first_address(pid: int) -> int:
+    """Return where a process has memory that can be read."""
+    return int(Path(f"/proc/{pid}/maps").read_text().partition("-")[0], 16)
 
 
 def _high_process() -> subprocess.Popen[bytes]:
     while True:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"],
+            [sys.executable, "-I", "-S", "-c", "print(flush=True); import time; time.sleep(600)"],
             env={"SECRET": CANARY},
-            stdin=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
         )
         if process.pid > _HIGH_PID:
+            assert process.stdout is not None
+            process.stdout.readline()
             return process
         process.kill()
-        process.wait()
+        process.communicate()
 
 
 def _was_reached(service: socket.socket) -> bool:
@@ -406,9 +415,7 @@ def make_trial(tmp_path_factory: pytest.TempPathFactory, host: Facts, facts: dic
     return make
 
 
-def _bare(
-    arena: _Arena, attacks: Mapping[str, tuple[str, ...]], host: Facts, facts: Mapping[str, object]
-) -> Run:
+def _bare(arena: _Arena, attacks: Mapping[str, tuple[str, ...]], host: Facts, facts: Mapping[str, object]) -> Run:
     return arena.attack(host, lambda: _outside(arena.task(attacks, facts), arena.project))
 
 

@@ -16,10 +16,19 @@ if TYPE_CHECKING:
 ROOTS = "{outside}/*/root"
 
 FILES = (".bashrc", ".git/config", ".git/hooks/pre-commit", ".vscode/settings.json", ".claude/commands/go.md")
-MISSING = (
-    ".gitconfig .gitmodules .bash_profile .zshrc .zprofile .profile .ripgreprc .mcp.json .idea .claude/agents"
-    " .git/config.worktree"
-).split()
+MISSING = [
+    ".gitconfig",
+    ".gitmodules",
+    ".bash_profile",
+    ".zshrc",
+    ".zprofile",
+    ".profile",
+    ".ripgreprc",
+    ".mcp.json",
+    ".idea",
+    ".claude/agents",
+    ".git/config.worktree",
+]
 HOLDERS = (".git", ".claude")
 NESTED = ("one", "one/two", "one/two/three")
 
@@ -36,8 +45,14 @@ def _beside(name: str, other: str) -> str:
 ATTACKS: dict[str, tuple[str, ...]] = {
     **{f"writing {name}": (_at(f"write({name!r})"), "EROFS") for name in FILES},
     **{f"removing {name}": (_at(f"os.unlink({name!r})"), "EBUSY") for name in (".bashrc", ".git/config")},
-    **{f"renaming {name}": (_at(f"os.rename({name!r}, {_beside(name, 'aside')!r})"), "EBUSY") for name in (".bashrc", ".git/config")},
-    **{f"replacing {name}": (_at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"), "EBUSY") for name in (".bashrc", ".git/config")},
+    **{
+        f"renaming {name}": (_at(f"os.rename({name!r}, {_beside(name, 'aside')!r})"), "EBUSY")
+        for name in (".bashrc", ".git/config")
+    },
+    **{
+        f"replacing {name}": (_at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"), "EBUSY")
+        for name in (".bashrc", ".git/config")
+    },
     **{f"linking {name}": (_at(f"os.link({name!r}, 'twin'); write('twin')"), "EXDEV") for name in FILES},
     **{f"mode of {name}": (_at(f"os.chmod({name!r}, 0o777)"), "EROFS") for name in FILES},
     **{f"making {name}": (_at(f"make({name!r})"), "EACCES") for name in MISSING},
@@ -46,11 +61,17 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     **{f"renaming to {name}": (_at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"), "EBUSY") for name in MISSING},
     **{f"linking to {name}": (_at(f"os.link({_beside(name, 'plain')!r}, {name!r})"), "EEXIST") for name in MISSING},
     **{
-        f"renaming {name} aside": (_at(f"os.rename({name!r}, {_beside(name, 'aside')!r}); os.makedirs({name!r} + '/hooks')"), "EBUSY")
+        f"renaming {name} aside": (
+            _at(f"os.rename({name!r}, {_beside(name, 'aside')!r}); os.makedirs({name!r} + '/hooks')"),
+            "EBUSY",
+        )
         for name in (*HOLDERS, ".git/hooks", ".vscode", ".claude/commands", ".git/modules", ".git/modules/lib")
     },
     **{
-        f"exchanging {name}": (_at(f"kernel('renameat2', -100, {name!r}, -100, {_beside(name, 'folder')!r}, 2)"), "EBUSY")
+        f"exchanging {name}": (
+            _at(f"kernel('renameat2', -100, {name!r}, -100, {_beside(name, 'folder')!r}, 2)"),
+            "EBUSY",
+        )
         for name in (*HOLDERS, ".git/hooks", ".vscode")
     },
     "a hook in the hooks": (_at("make('.git/hooks/post-checkout')"), "EROFS"),
@@ -97,8 +118,10 @@ ATTACKS: dict[str, tuple[str, ...]] = {
 #: What must work, or nobody would use the walls.
 WORK: dict[str, str] = {
     "a plain file": _at("make('new'); os.rename('new', 'plain')"),
-    "a commit's files": _at("make('.git/index.lock'); os.rename('.git/index.lock', '.git/index');"
-    "os.makedirs('.git/objects/ab'); make('.git/objects/ab/cd'); make('.git/refs-new')"),
+    "a commit's files": _at(
+        "make('.git/index.lock'); os.rename('.git/index.lock', '.git/index');"
+        "os.makedirs('.git/objects/ab'); make('.git/objects/ab/cd'); make('.git/refs-new')"
+    ),
     "a commit's files in a submodule": _at("make('.git/modules/lib/index')"),
     "other files of the agent": _at("make('.claude/notes.md')"),
     "a repository below": _at("os.makedirs('new/.git/hooks'); make('new/.git/config')"),
@@ -112,7 +135,18 @@ WORK: dict[str, str] = {
 def _furnish(here: Path, there: Path) -> None:
     assert here != there
     root = there / "root"
-    for name in (*FILES, "plain", ".git/plain", ".claude/plain", "folder/kept", ".git/folder/kept", "linked/plain", ".ZProfile-dir/.ZSHRC", "linked/real", "gitlink/real/config"):
+    for name in (
+        *FILES,
+        "plain",
+        ".git/plain",
+        ".claude/plain",
+        "folder/kept",
+        ".git/folder/kept",
+        "linked/plain",
+        ".ZProfile-dir/.ZSHRC",
+        "linked/real",
+        "gitlink/real/config",
+    ):
         _put(root / name)
     for name in ("lib/config", "lib/hooks/pre-commit"):
         _put(root / ".git" / "modules" / name)

@@ -62,8 +62,10 @@ CHANGES = {
     "renaming a denied directory": ("os.rename('denied', 'aside'); say(read('aside/secret'))", "EBUSY"),
     "renaming its parent": ("os.rename(here, here + '-aside'); say(read(here + '-aside/secret.txt'))", "EBUSY"),
     "exchanging it": (
-        "os.mkdir('other'); kernel('renameat2', -100, f'{here}/denied', -100, f'{here}/other', 2);"
-        "say(read('other/secret'))",
+        (
+            "os.mkdir('other'); kernel('renameat2', -100, f'{here}/denied', -100, f'{here}/other', 2);"
+            "say(read('other/secret'))"
+        ),
         "EBUSY",
     ),
     "a hard link made inside, to a denied file": ("os.link('secret.txt', 'alias'); say(read('alias'))", "EXDEV"),
