@@ -140,6 +140,7 @@ def test_it_imports_little() -> None:
     program = f"""
 import sys
 sys.argv = ["x"]
+import os
 before = set(sys.modules)
 try:
     exec(open({ssh_proxy_command.__file__!r}).read(), {{"__name__": "__main__"}})
