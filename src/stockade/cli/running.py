@@ -184,7 +184,6 @@ def conducted(
         sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options), walls=walls)
         with sandbox:
             result = conduct(sandbox, (shell.choose(os.environ),) if command is None else command, forwarding)
-            sandbox.session.close(wait=False)
     except Interrupted as interrupted:
         return 128 + interrupted.number
     except StockadeError as error:

@@ -64,16 +64,24 @@ class BlockingProcess:
     def __init__(self, session: Session, running: Running, streams: Plumbing) -> None:
         """Take over a command that was just started; made by ``BlockingSandbox.spawn``."""
         self._session = session
-        self._running = running
+        self.running = running
         self._terminal = streams.is_terminal
         self.stdin = self._writer(streams.stdin)
         self.stdout = self._reader(streams.stdout)
         self.stderr = self._reader(streams.stderr)
 
     @property
+    def terminal(self) -> int:
+        """The descriptor of our end of the command's terminal."""
+        if not self._terminal or self.stdout is None:
+            message = "the command has no terminal"
+            raise StockadeError(message, "spawn it with pty=True")
+        return self.stdout.fileno()
+
+    @property
     def command(self) -> str:
         """The command, as it was given."""
-        return self._running.command
+        return self.running.command
 
     def __enter__(self) -> Self:
         """Use it for as long as the block lasts."""
@@ -97,9 +105,9 @@ class BlockingProcess:
 
     def poll(self) -> Result | None:
         """Return how it ended, or ``None`` if it has not. Never waits."""
-        if self._running.outcome is None:
+        if self.running.outcome is None:
             self._session.pump()
-        return None if self._running.outcome is None else self._running.result()
+        return None if self.running.outcome is None else self.running.result()
 
     def wait(self, timeout: float | None = None) -> Result:
         """Wait until the command and all that it started are gone.
@@ -109,20 +117,20 @@ class BlockingProcess:
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         poller = select.poll()
-        if self._running.outcome is None:
+        if self.running.outcome is None:
             poller.register(self._session.fileno(), select.POLLIN)
-        while self._running.outcome is None:
+        while self.running.outcome is None:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 message = f"the command still runs after {timeout} seconds"
                 raise TimeoutError(message)
             if poller.poll(None if left is None else left * 1000 + 1):
                 self._session.pump()
-        return self._running.result()
+        return self.running.result()
 
     def signal(self, number: int) -> None:
         """Pass a signal on to the command and what it runs in front. Nothing happens once it has ended."""
-        self._session.signal(self._running, number)
+        self._session.signal(self.running, number)
 
     def terminate(self) -> None:
         """Ask the command to end (SIGTERM)."""
@@ -130,15 +138,11 @@ class BlockingProcess:
 
     def kill(self) -> None:
         """End the command and everything that it started."""
-        self._session.end(self._running)
+        self._session.end(self.running)
 
     def resize(self, rows: int, columns: int) -> None:
         """Tell the command how large its terminal is."""
-        if not self._terminal or self.stdout is None:
-            message = "the command has no terminal"
-            raise StockadeError(message, "spawn it with pty=True")
-        if not self.stdout.closed:
-            plumbing.resize(self.stdout.fileno(), rows, columns)
+        plumbing.resize(self.terminal, rows, columns)
 
     def _writer(self, descriptor: int) -> BinaryIO | None:
         if descriptor < 0:
