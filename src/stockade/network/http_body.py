@@ -113,8 +113,9 @@ class _ChunkReader:
         feed = data.find(b"\n", at)
         end = len(data) if feed < 0 else feed + 1
         self._line += data[at:end]
-        # What is too long already is not waited for.
-        if len(self._line) > _LONGEST[self._expected]:
+        # What is wrong already is not waited for.
+        astray = self._expected is _Expected.CONTENT_END and not _LINE_END.startswith(self._line)
+        if astray or len(self._line) > _LONGEST[self._expected]:
             message = f"{self._expected.value} is malformed or too long"
             raise FlawError(message)
         if feed >= 0:
