@@ -15,7 +15,6 @@ from stockade.settings.layer import Sourced
 from stockade.settings.merge import merge
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from tests.enforcement.conftest import Ground
@@ -78,7 +77,7 @@ class Scene:
 
 
 @pytest.fixture
-def scene(ground: Ground, name: str) -> Iterator[Scene]:
+def scene(ground: Ground, name: str) -> Scene:
     return Scene(ground, name)
 
 

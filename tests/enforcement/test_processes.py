@@ -29,7 +29,10 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "a signal to its thread": ("kernel('tgkill', facts['pid'], facts['pid'], signal.SIGCONT)", "ESRCH"),
     "a signal to its group": ("os.killpg(os.getpgid(facts['pid']), signal.SIGCONT)", "ESRCH"),
     "a queued signal": (
-        "kernel('rt_sigqueueinfo', facts['pid'], signal.SIGCONT, struct.pack('3i', signal.SIGCONT, 0, -1) + bytes(116))",
+        (
+            "info = struct.pack('3i', signal.SIGCONT, 0, -1) + bytes(116);"
+            "kernel('rt_sigqueueinfo', facts['pid'], signal.SIGCONT, info)"
+        ),
         "ESRCH",
     ),
     "a descriptor of it": ("os.pidfd_open(facts['pid'])", "ESRCH"),
@@ -249,7 +252,7 @@ def test_all_ends_when_the_owner_is_killed(ground: Ground, processes_with: Calla
                 "from stockade.settings.merge import merge\n"
                 "policy = compile_policy(merge([]), cwd=sys.argv[1], home=sys.argv[2])\n"
                 "with BlockingSandbox(policy) as sandbox:\n"
-                f"    sandbox.run('setsid sleep {mark} & echo; sleep {mark}', on_output=lambda _: print('up', flush=True))"
+                f"    sandbox.run('setsid sleep {mark} & echo; sleep {mark}', on_output=lambda _: print('up', flush=1))"
             ),
             str(ground.project),
             str(ground.home),

@@ -235,3 +235,32 @@ def test_the_writable_root_inside_another_is_protected_too(ground: Ground) -> No
     assert sandbox.run(f"echo bad > {inner}/.bashrc").exit_code != 0
     sandbox.close()
     assert os.listdir(inner) == []
+
+
+def test_many_writable_roots_are_protected_at_once(ground: Ground) -> None:
+    """Each root has a dozen names that must stay missing; a session has to hold them all."""
+    roots = [ground.outside / f"{number:02}" for number in range(40)]
+    for root in roots:
+        root.mkdir()
+    sandbox = ground.sandbox(filesystem__allowWrite=(f"{ground.outside}/*",))
+    line = 'echo > "$root/.bashrc" && echo "$root"; touch "$root/ok"'
+    done = sandbox.run(f"for root in {ground.outside}/*; do {line}; done")
+    assert done.stdout == b""
+    sandbox.close()
+    assert [os.listdir(root) for root in roots] == [["ok"] for _ in roots]
+
+
+@pytest.mark.parametrize("rule", ["denyRead", "denyWrite", "protected"])
+def test_a_second_name_that_a_closed_file_had_before_is_closed_too(ground: Ground, rule: str) -> None:
+    """A hard link is the same file; none can be made inside, but one may have been there."""
+    closed = ground.project / (".bashrc" if rule == "protected" else "closed")
+    closed.write_text("unchanged")
+    twin = ground.project / "twin"
+    os.link(closed, twin)
+    settings = {} if rule == "protected" else {f"filesystem__{rule}": (str(closed),)}
+    sandbox = ground.sandbox(**settings)
+    done = sandbox.run("cat twin; echo changed > twin")
+    assert (done.exit_code != 0, done.output) == (True, "" if rule == "denyRead" else "unchanged")
+    assert twin.read_text() == "unchanged"
+    assert ground.bare("echo changed > twin").returncode == 0
+    assert closed.read_text() == "changed\n"
