@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,7 +42,7 @@ ENVIRONMENT = {
 #: Tries every kind of protected place: missing files, a missing directory, an existing directory, an existing file.
 ATTACK = """
 { echo evil >.bashrc; mkdir .vscode; echo evil >.git/hooks/post-checkout; echo evil >>.git/config
-  rm -f .profile; ln -sf x .zshrc; mv .git moved; } 2>/dev/null
+  rm -f .profile; ln -s x .zshrc; mv .git moved; } 2>/dev/null
 exec 2>&1
 git status --porcelain --untracked-files=all
 """
@@ -138,9 +139,13 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
-def _children(pid: int | None = None) -> list[str]:
-    task = f"/proc/{pid or os.getpid()}/task"
-    return [child for thread in os.listdir(task) for child in Path(task, thread, "children").read_text().split()]
+def _children() -> list[str]:
+    """Return the processes that threads of this one have started; the threads of a loop's pool come and go."""
+    found: list[str] = []
+    for thread in os.listdir("/proc/self/task"):
+        with suppress(FileNotFoundError):
+            found += Path("/proc/self/task", thread, "children").read_text().split()
+    return found
 
 
 def test_a_hundred_sandboxes_in_a_hundred_directories_of_one_process(tmp_path: Path) -> None:

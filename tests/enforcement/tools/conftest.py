@@ -59,6 +59,12 @@ class Bench:
         settings = merge([Document(Layer.USER, "settings.json", named)])
         return compile_policy(settings, cwd=str(self.project), home=str(self.home))
 
+    def policy_at(self, directory: Path) -> SandboxPolicy:
+        """Return the default policy of a session that works in another directory."""
+        return compile_policy(
+            merge([Document(Layer.USER, "settings.json", {})]), cwd=str(directory), home=str(self.home)
+        )
+
     def sandbox(self, **values: Any) -> BlockingSandbox:
         """Return the one sandbox of this test, open; settings count at the first call."""
         if self._sandbox is None:

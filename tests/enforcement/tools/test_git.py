@@ -288,3 +288,20 @@ def test_many_commands_at_once_and_git_on_the_host_do_not_disturb_each_other(too
     )
     assert [commit(number) for number in range(10)] == [f"{number}\n" for number in range(10)]
     assert tools_repository.status() == ""
+
+
+def test_a_project_that_is_a_directory_of_a_larger_repository(tools_repository: Repository) -> None:
+    """What is kept from being made as ``.git`` in the project must not hide the repository above it."""
+    bench = tools_repository.bench
+    sandbox = bench.sandbox()
+    part = tools_repository.path / "part"
+    part.mkdir()
+    sandbox.update(bench.policy_at(part))
+    assert bench.good("git status --porcelain -uall && git log --format=%s && git rev-parse --show-prefix") == (
+        "first\npart/\n"
+    )
+    done = bench.run("echo 1 >one && git add -A")
+    assert done.exit_code not in (0, None)
+    assert b"Read-only file system" in done.stderr
+    bench.close()
+    assert tools_repository.status() == "?? part/one\n"
