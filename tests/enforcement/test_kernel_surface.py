@@ -178,12 +178,14 @@ PROBE = r"""
 #include <sys/syscall.h>
 int main(int count, char **words) {
     long result = -1;
-    if (!strcmp(words[1], "i386"))
+    if (!strcmp(words[1], "unknown"))
+        result = syscall(4000);
+#ifdef __x86_64__
+    else if (!strcmp(words[1], "i386"))
         __asm__ volatile("int $0x80" : "=a"(result) : "a"(20L) : "memory", "r8", "r9", "r10", "r11");
     else if (!strcmp(words[1], "x32"))
         result = syscall(0x40000000 + 39);
-    else if (!strcmp(words[1], "unknown"))
-        result = syscall(4000);
+#endif
     else
         result = syscall(SYS_getpid);
     printf("%ld\n", result);
@@ -201,17 +203,17 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "probe"
 
 
-if platform.machine() == "x86_64":
+#: Tables of numbers beside the machine's own, and the signal that ends who uses them.
+TABLES = {"i386": 31, "x32": 31} if platform.machine() == "x86_64" else {"unknown": None}
 
-    def test_the_control_reaches_the_kernel_by_another_table(probe: Path) -> None:
-        assert subprocess.run([probe, "i386"], check=False, capture_output=True).returncode == 0
 
-    @pytest.mark.parametrize("table", ["i386", "x32"])
-    def test_another_table_of_calls_ends_the_process(ground: Ground, probe: Path, table: str) -> None:
-        sandbox = ground.sandbox()
-        assert sandbox.run([str(probe), "plain"]).exit_code == 0
-        done = sandbox.run([str(probe), table])
-        assert (done.signal, done.stdout) == (31, b"")
+@pytest.mark.parametrize("table", TABLES)
+def test_another_table_of_calls_ends_the_process(ground: Ground, probe: Path, table: str) -> None:
+    assert subprocess.run([probe, table], check=False, capture_output=True).returncode in (0, 3), "bare, it lives"
+    sandbox = ground.sandbox()
+    assert sandbox.run([str(probe), "plain"]).exit_code == 0
+    done = sandbox.run([str(probe), table])
+    assert (done.signal, done.ok) == (TABLES[table], False)
 
 
 def test_an_unknown_call_is_absent(ground: Ground) -> None:

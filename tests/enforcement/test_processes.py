@@ -203,9 +203,11 @@ def test_all_that_a_command_started_ends_with_it(
 def _until(condition: Callable[[], bool]) -> bool:
     """Wait for what must become true soon."""
     deadline = time.monotonic() + 20
-    while not condition() and time.monotonic() < deadline:
+    while time.monotonic() < deadline:
+        if condition():
+            return True
         time.sleep(0.02)
-    return condition()
+    return False
 
 
 def _killed(pids: list[int]) -> list[int]:
