@@ -150,9 +150,10 @@ def read_response(head: bytes) -> ResponseHead:
     _check_version(head[: len(b"HTTP/1.1")])
     _check_lines(head)
     connection = h11.Connection(h11.CLIENT, LARGEST_HEAD)
-    # h11 reads a response only once a request has gone out. With GET, nothing of the head depends on it.
-    connection.send(h11.Request(method="GET", target="/", headers=[("Host", "x"), ("Upgrade", "x")]))
-    connection.send(h11.EndOfMessage())
+    if head[len(b"HTTP/1.1 ") :].startswith(b"1"):
+        # h11 takes an interim response only once a request has gone out. Nothing of the head depends on which.
+        connection.send(h11.Request(method="GET", target="/", headers=[("Host", "x"), ("Upgrade", "x")]))
+        connection.send(h11.EndOfMessage())
     event = _parse(connection, head)
     assert isinstance(event, h11.Response | h11.InformationalResponse)  # noqa: S101 (as above)
     headers = tuple(event.headers)
@@ -192,7 +193,7 @@ def _check_request_line(head: bytes) -> None:
         message = "its first line is not METHOD TARGET HTTP/1.1 with one space between"
         raise FlawError(message)
     if len(words[0]) > _LONGEST_METHOD or not _METHOD.fullmatch(words[0]):
-        message = f'"{escape(words[0].decode("latin-1"), 40)}" is not a method'
+        message = f'"{_shown(words[0])}" is not a method'
         raise FlawError(message, "Methods are in capital letters.")
     _check_version(words[2])
 
@@ -229,13 +230,12 @@ def _checked_name(line: bytes) -> bytes:
         message = "a header goes on in a second line"
         raise FlawError(message)
     name, colon, value = line.partition(b":")
-    shown = escape(name.decode("latin-1"), 40)
     if not colon or not _TOKEN.fullmatch(name):
-        message = f'"{shown}" is not the name of a header, with a colon right behind it'
+        message = f'"{_shown(name)}" is not the name of a header, with a colon right behind it'
         raise FlawError(message)
     lowered = name.lower()
     if lowered not in _FRAMING and lowered.replace(b"_", b"-") in _FRAMING:
-        message = f'the header "{shown}" looks like one that frames the message'
+        message = f'the header "{_shown(name)}" looks like one that frames the message'
         raise FlawError(message)
     if lowered == b"content-length" and not _LENGTH.fullmatch(value.strip(b" \t")):
         message = "its Content-Length is not a number, or too large"
@@ -244,6 +244,10 @@ def _checked_name(line: bytes) -> bytes:
         message = "its Transfer-Encoding is not just chunked"
         raise FlawError(message, status=501, cause=Cause.UNSUPPORTED, phrase="Not Implemented")
     return lowered
+
+
+def _shown(word: bytes) -> str:
+    return escape(word.decode("latin-1"), 40)
 
 
 def _declared_body(headers: Headers, version: bytes) -> Body | None:
