@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 16
 _WINDOW: Final = 8  # struct winsize: four shorts
 _END_OF_INPUT: Final = b"\x04"
+_DESERTED: Final = 50.0  # milliseconds
 _USER: Final = 0
 _SCREEN: Final = 1
 
@@ -74,7 +75,7 @@ class UserTerminal:
         """Hand every key through. In the background this waits until somebody brings us to the front."""
         if self.modes is not None:
             with suppress(termios.error):
-                tty.setraw(self._descriptor)
+                tty.setraw(self._descriptor, termios.TCSADRAIN)  # what was typed ahead is kept
 
     def restore(self) -> None:
         """Set it as it was."""
@@ -98,6 +99,7 @@ class Relay:
         self._unsent = bytearray()
         self._listening = True
         self._open = True
+        self._deserted = False
         self._at_line_start = True
         os.set_blocking(self._terminal, False)
         if user.modes is not None:
@@ -121,11 +123,15 @@ class Relay:
         """Wait for something to happen, and do what follows from it."""
         poller = select.poll()
         poller.register(self._sandbox.session.fileno(), select.POLLIN)
-        if self._open:
+        if self._open and not self._deserted:
             poller.register(self._terminal, select.POLLIN | (select.POLLOUT if self._unsent else 0))
         if self._open and self._listening and len(self._unsent) < _PIECE:
             poller.register(_USER, select.POLLIN)
-        for descriptor, event in poller.poll(self._left()):
+        wait = self._left()
+        if self._deserted:
+            wait = _DESERTED if wait is None else min(wait, _DESERTED)
+            self._deserted = False
+        for descriptor, event in poller.poll(wait):
             if descriptor == _USER:
                 self._from_user()
             elif descriptor == self._terminal and self._open:
@@ -145,8 +151,9 @@ class Relay:
     def _attend(self, event: int) -> None:
         if event & select.POLLOUT:
             self._to_command()
-        if event & ~select.POLLOUT and not self._to_user() and not event & select.POLLIN:
-            self._hang_up()
+        if event & ~select.POLLOUT and not self._to_user() and event & select.POLLHUP:
+            # Nobody has the terminal open now, which is no end: a program may open it again by its name.
+            self._deserted = True
 
     def _from_user(self) -> None:
         """Take what the user types; where the input has ended, end the command's line input too."""

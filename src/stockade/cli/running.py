@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -36,6 +37,7 @@ _PASSED_ON: Final = (
     signal.SIGUSR2,
     signal.SIGCONT,
 )
+_STOPPING: Final = 0.05
 _UNRUNNABLE: Final = (126, 127)
 
 
@@ -73,12 +75,15 @@ def configure(parser: Parser) -> None:
     flags.configure(parser)
 
 
-def limits(options: RunOptions) -> Limits:
-    """Return the limits that the flags ask for."""
+def limits(options: RunOptions) -> Limits | None:
+    """Return the limits that the flags ask for, if they ask for any."""
+    given = (options.memory, options.processes, options.open_files, options.cpu_seconds)
+    if given == (None,) * len(given):
+        return None
     from stockade.sandbox.limits import Limits, parse_size
 
     return Limits(
-        memory=parse_size(options.memory) if options.memory else None,
+        memory=None if options.memory is None else parse_size(options.memory),
         processes=options.processes,
         open_files=options.open_files,
         cpu_seconds=options.cpu_seconds,
@@ -142,6 +147,8 @@ class Forwarding:
         else:
             # The command is alone in its session, where the kernel ignores SIGTSTP.
             self._send(signal.SIGSTOP)
+            # The shell that gets the terminal back must not share its first keys with a command still to be stopped.
+            time.sleep(_STOPPING)
         os.kill(os.getpid(), signal.SIGSTOP)
         if self.resume is not None:
             self.resume()
@@ -175,13 +182,15 @@ def conducted(
     """
     from stockade.platforms.walls import early_walls
 
+    held = limits(options)
     forwarding = Forwarding()
     try:
         walls = early_walls(os.environ)
         from stockade.sandbox import shell
         from stockade.sandbox.blocking import BlockingSandbox
+        from stockade.sandbox.session import NO_LIMITS
 
-        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=limits(options), walls=walls)
+        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=held or NO_LIMITS, walls=walls)
         with sandbox:
             result = conduct(sandbox, (shell.choose(os.environ),) if command is None else command, forwarding)
     except Interrupted as interrupted:
