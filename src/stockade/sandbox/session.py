@@ -10,10 +10,11 @@ Rules: if the walls cannot be built, nothing runs and nothing stays; a failed ``
 from __future__ import annotations
 
 import os
+import stat
 import time
 from typing import TYPE_CHECKING, Final, TypeVar
 
-from stockade.errors import StockadeError
+from stockade.errors import StockadeError, UnavailableError
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory
 from stockade.sandbox import environment, shell
@@ -164,6 +165,7 @@ class Session:
     ) -> Running:
         """Start a command with its three streams. Raises if it cannot even be sent."""
         walls = self._opened(self._walls)
+        _require_streams(streams)
         notes = walls.renew(self.policy)
         variables = environment.inside(self._host, self.temporary, env)
         held = limits.over(self.limits)
@@ -269,5 +271,15 @@ class Session:
         return part
 
 
+def _require_streams(streams: Sequence[int]) -> None:
+    """Refuse a directory as a stream: whoever holds one open reaches all that is below it, around every wall."""
+    for number, stream in enumerate(streams):
+        if stat.S_ISDIR(os.fstat(stream).st_mode):
+            message = f"standard stream {number} is a directory"
+            raise StockadeError(message, "give the command a file, a pipe or a terminal")
+
+
 def _not_started(outcome: Outcome) -> StockadeError:
+    if not outcome.status:
+        return UnavailableError(outcome.failure, "try again")  # it was started, and how it ended nobody knows
     return StockadeError(f"the command could not be started: {outcome.failure}", _HINTS.get(outcome.error, ""))

@@ -113,6 +113,7 @@ _TIME_NAMESPACE = 0x80  # CLONE_NEWTIME; for clone(2) these bits are the exit si
 _FILE_TYPE = 0xF000
 _CHARACTER_DEVICE, _BLOCK_DEVICE = 0x2000, 0x6000
 _TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD = 0x5412, 0x541C, 0x541D, 0x5423
+_SETLEASE = 1024
 _NEW_LISTENER = 0x8
 # PER_LINUX32, UNAME26 and ADDR_NO_RANDOMIZE: build tools, debuggers and sanitizers set these on themselves.
 _COMMON_PERSONALITY = 0x0006_0008
@@ -127,6 +128,7 @@ _BY_ARGUMENT: tuple[SyscallRule, ...] = (
         "types into, redirects or reprograms the terminal",
         (is_one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD),),
     ),
+    SyscallRule("fcntl", REFUSED, "a lease holds back whoever opens the file on the host", (is_one_of(1, _SETLEASE),)),
     SyscallRule("mknod", REFUSED, "no devices", (is_one_of(1, _CHARACTER_DEVICE, _BLOCK_DEVICE, mask=_FILE_TYPE),)),
     SyscallRule("mknodat", REFUSED, "no devices", (is_one_of(2, _CHARACTER_DEVICE, _BLOCK_DEVICE, mask=_FILE_TYPE),)),
     SyscallRule(

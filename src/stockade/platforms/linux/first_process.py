@@ -23,7 +23,7 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
 )
 from errno import EACCES, EMFILE, ENOENT, ENOTDIR
 
-from stockade.platforms.linux import kernel, tree
+from stockade.platforms.linux import kernel, landlock, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.message import ANNOUNCE, COPIED, EXEC, STARTED, TERMINAL, Ended, Failed, Run, read_signal
 
@@ -44,9 +44,18 @@ _STREAMS = 3
 class Setting:
     """What every command of the session gets alike."""
 
-    __slots__ = ("capabilities", "files", "filters", "fresh_processes", "listen", "writable_processes")
+    __slots__ = (
+        "capabilities",
+        "files",
+        "filters",
+        "fresh_processes",
+        "grounds",
+        "listen",
+        "rights",
+        "writable_processes",
+    )
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one value of many fields, all named
         self,
         *,
         capabilities: int,
@@ -55,14 +64,21 @@ class Setting:
         fresh_processes: bool,
         writable_processes: bool,
         files: tuple[int, int],
+        rights: int,
+        grounds: list[bytes],
     ) -> None:
-        """Take ``files`` as the limit of open files that the owner had."""
+        """Take ``files`` as the limit of open files that the owner had.
+
+        ``rights`` are those that Landlock denies, but for the writable ``grounds``; 0 where there is no Landlock.
+        """
         self.capabilities = capabilities
         self.filters = filters
         self.listen = listen
         self.fresh_processes = fresh_processes
         self.writable_processes = writable_processes
         self.files = files
+        self.rights = rights
+        self.grounds = grounds
 
 
 class _Step:
@@ -157,6 +173,9 @@ class _Command:
         with _Step(b"working directory"):
             os.chdir(self.run.directory)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
+        if self.setting.rights:
+            with _Step(b"landlock"):
+                landlock.restrict(self.setting.rights, self.setting.grounds, self.streams)
         with _Step(b"filter"):
             self.install_filters()
         signal(SIGINT, SIG_DFL)

@@ -14,17 +14,20 @@ import os
 import resource
 import select
 
-from stockade.platforms.linux import identity, kernel, launcher, message, session, tree
+from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
 
 CHANNEL = 3
 _JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWPID
+_WRITABLE = frozenset({tree.WRITABLE, tree.TEMPORARY})
 _SIGKILL = 9
 _MAP_ME = b"m"
 _LAUNCHED = b"l"
 _GO = b"g"
 _MOST_FILES = 65536
+_PF_EXITING = 4  # linux/sched.h; the ninth field of /proc/PID/stat
+_DYING = 5.0
 
 
 def main(passage: str, leavings: str) -> None:
@@ -64,7 +67,30 @@ def _serve(owner: int, channel: Channel) -> None:
 
 
 def _is_dead(process: int) -> bool:
-    return bool(select.select([process], [], [], 0)[0])
+    """Tell whether a process is dead; one that is dying is waited for, since its channels close before its locks."""
+    return bool(select.select([process], [], [], _DYING if _is_dying(process) else 0)[0])
+
+
+def _is_dying(process: int) -> bool:
+    """Ask the kernel whether a process, given as a pidfd, is on its way out."""
+    try:
+        with open(b"/proc/self/fdinfo/%d" % process, "rb") as file:
+            pid = next(line.split()[1] for line in file if line.startswith(b"Pid:"))
+        with open(b"/proc/%b/stat" % pid, "rb") as file:
+            flags = file.read().rpartition(b")")[2].split()[6]
+    except (OSError, StopIteration):
+        return False  # it is dead already, or cannot be looked at
+    return bool(int(flags) & _PF_EXITING)
+
+
+def _hear(channel: Channel, builder: int) -> Packet | None:
+    """Wait for a word of the builder; ``None`` once it is dead. The launcher has a copy of its end of the channel."""
+    poller = select.poll()
+    poller.register(channel.fileno(), select.POLLIN)
+    poller.register(builder, select.POLLIN)
+    poller.poll()
+    # A word that it has said before it died is there by now.
+    return channel.receive(wait=False)
 
 
 def _watch(owner: int, pid: int) -> None:
@@ -110,13 +136,15 @@ class _Construction:
     def attend(self, channel: Channel, builder: int) -> int:
         """Do for the builder what only a process outside can do."""
         pid = 0
-        while pid == 0 and (packet := channel.receive()) is not None:
+        process = os.pidfd_open(builder)
+        while pid == 0 and (packet := _hear(channel, process)) is not None:
             if packet.kind == _MAP_ME:
                 maps = self.identity
                 identity.write_maps(b"%d" % builder, maps.users, maps.groups, keep_groups=True)
                 channel.send(Packet(_GO, 0))
             else:
                 pid = packet.number
+        os.close(process)
         os.waitpid(builder, 0)
         if pid:
             # Only now is the launcher a child of this process, and can ask to die with it.
@@ -160,7 +188,8 @@ class _Construction:
         session.unshare()
         if self.identity.privileged:
             keeper.send(Packet(_MAP_ME, 0))
-            keeper.receive()
+            if keeper.receive() is None:
+                raise SystemExit  # the keeper was killed: this is no refusal, so nothing is said of one
         else:
             uid, gid = self.ids
             # Terminals need an id 0; the commands get their own id back in the jail's namespace.
@@ -187,6 +216,8 @@ class _Construction:
             # Root owns /proc/sys and needs no capability to write it.
             writable_processes=self.ids[0] != 0,
             files=self.files,
+            rights=landlock.handled(landlock.version()),
+            grounds=landlock.outermost(self.build.mounts, _WRITABLE),
         )
 
 

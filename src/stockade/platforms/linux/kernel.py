@@ -53,10 +53,15 @@ _FSMOUNT = 432
 _CLOSE_RANGE = 436
 _OPENAT2 = 437
 _MOUNT_SETATTR = 442
+_LANDLOCK_CREATE_RULESET = 444
+_LANDLOCK_ADD_RULE = 445
+_LANDLOCK_RESTRICT_SELF = 446
 
 _FSCONFIG_SET_FLAG = 0
 _FSCONFIG_SET_STRING = 1
 _FSCONFIG_CMD_CREATE = 6
+_LANDLOCK_VERSION = 1
+_LANDLOCK_PATH_BENEATH = 1
 _CLOEXEC = 1
 _CLOSE_RANGE_CLOEXEC = 4
 _TIOCSCTTY = 0x540E
@@ -206,3 +211,32 @@ def raise_loopback() -> None:
         _checked(_libc.ioctl(control.fileno(), ctypes.c_ulong(_SIOCSIFFLAGS), request))
     finally:
         control.close()
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("rights", ctypes.c_uint64), ("place", ctypes.c_int32))
+
+
+def landlock_version() -> int:
+    """Return the version of Landlock's interface."""
+    return _checked(_libc.syscall(_Long(_LANDLOCK_CREATE_RULESET), None, _Long(0), _Long(_LANDLOCK_VERSION)))
+
+
+def landlock_create(rights: int) -> int:
+    """Make a set of rules that denies these rights, but for what is then allowed."""
+    handled = ctypes.c_uint64(rights)
+    size = _Long(ctypes.sizeof(handled))
+    return _checked(_libc.syscall(_Long(_LANDLOCK_CREATE_RULESET), ctypes.byref(handled), size, _Long(0)))
+
+
+def landlock_allow(rules: int, rights: int, place: int) -> None:
+    """Allow rights at an open place and below."""
+    rule = _PathBeneath(rights, place)
+    kind = _Long(_LANDLOCK_PATH_BENEATH)
+    _checked(_libc.syscall(_Long(_LANDLOCK_ADD_RULE), _Long(rules), kind, ctypes.byref(rule), _Long(0)))
+
+
+def landlock_restrict(rules: int) -> None:
+    """Put this process and all its descendants under the rules; needs ``PR_SET_NO_NEW_PRIVS``."""
+    _checked(_libc.syscall(_Long(_LANDLOCK_RESTRICT_SELF), _Long(rules), _Long(0)))

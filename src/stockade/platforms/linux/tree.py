@@ -48,6 +48,8 @@ _NO_ACCESS = 0
 _PASS_ONLY = 0o111
 _NAMES = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 _COPY = kernel.OPEN_TREE_CLONE | kernel.AT_RECURSIVE
+# Nothing outside the jail's own /dev is a device, and no program gains rights.
+_HARMLESS = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
 
 
 class Place:
@@ -167,7 +169,7 @@ def build(places: list[Place], devices: int, terminals: int) -> None:
 
 def _close_tree(*, open_root: bool) -> None:
     """Make all mounts private and read-only; the kernel's own stay so even if the root is writable."""
-    private = (kernel.MOUNT_ATTR_NOSUID, kernel.MS_PRIVATE)
+    private = (_HARMLESS, kernel.MS_PRIVATE)
     kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, *private)
     for path in (b"/sys", b"/proc") if open_root else (b"/",):
         kernel.mount_setattr(kernel.AT_FDCWD, path, kernel.AT_RECURSIVE, kernel.MOUNT_ATTR_RDONLY)
@@ -218,9 +220,11 @@ def _copy_nothing() -> int:
 def _copy_path(path: bytes) -> int:
     place = kernel.resolve(path)
     try:
-        return kernel.open_tree(place, b"", _COPY | kernel.AT_EMPTY_PATH)
+        copy = kernel.open_tree(place, b"", _COPY | kernel.AT_EMPTY_PATH)
     finally:
         os.close(place)
+    kernel.mount_setattr(copy, b"", kernel.AT_EMPTY_PATH | kernel.AT_RECURSIVE, _HARMLESS)
+    return copy
 
 
 def _copy_node(name: bytes) -> int | None:
