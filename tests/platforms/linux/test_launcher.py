@@ -55,6 +55,20 @@ def test_fifty_commands_at_once(jail: Jail, tmp_path: Path) -> None:
     assert found == dict(zip(numbers, range(50), strict=True))
 
 
+def test_commands_ended_while_they_are_prepared_spoil_nothing(jail: Jail, tmp_path: Path, outcome: Outcome) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    request = Request(("true",), ENVIRONMENT, str(tmp_path))
+    for _ in range(40):
+        numbers = [jail.run(request, (nothing,) * 3) for _ in range(2)]
+        for number in numbers:
+            jail.end(number)
+        answers = [jail.receive() for _ in numbers]
+        assert {a.number for a in answers if isinstance(a, Ended)} == set(numbers)
+    os.close(nothing)
+    for _ in range(10):
+        assert outcome(jail, "sh", "-c", "test -e /proc/self && echo whole") == (0, "whole\n", "")
+
+
 def test_an_owner_that_sends_much_before_it_listens_is_served(jail: Jail, tmp_path: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     request = Request(("true",), ENVIRONMENT | {"LONG": "x" * 4000}, str(tmp_path))

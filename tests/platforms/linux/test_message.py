@@ -48,6 +48,37 @@ def test_a_signal_is_read_as_it_was_written() -> None:
 
 
 @pytest.mark.parametrize(
+    ("packet", "expected"),
+    [
+        pytest.param(Ended(0, 0, 0, 0).packet(1), True, id="ended"),
+        pytest.param(Failed(2, b"exec").packet(1), True, id="no program"),
+        pytest.param(Failed(2, b"mount namespace").packet(1), False, id="no mounts"),
+        pytest.param(Packet(message.COPIED, 0), False, id="copied"),
+    ],
+)
+def test_who_ran_a_program_had_its_walls(packet: Packet, *, expected: bool) -> None:
+    assert message.is_from_whole_jail(packet) is expected
+
+
+def test_guests_are_read_as_they_were_written() -> None:
+    packets = (message.guests_packet(7, receiving=True), message.guests_packet(0, receiving=False))
+    assert [message.read_guests(packet) for packet in packets] == [(7, True), (0, False)]
+
+
+@pytest.mark.parametrize(
+    ("failed", "expected"),
+    [
+        pytest.param(Failed(errno.ENOENT, b"exec", b"x"), ("exec: x: No such file or directory", 127), id="no program"),
+        pytest.param(Failed(errno.EACCES, b"exec", b"x"), ("exec: x: Permission denied", 126), id="not runnable"),
+        pytest.param(Failed(errno.ENOENT, b"mount"), ("mount: No such file or directory", 125), id="our own"),
+        pytest.param(Failed(0, b"fork"), ("fork: unexpected", 125), id="unexpected"),
+    ],
+)
+def test_a_failure_has_words_and_a_status(failed: Failed, expected: tuple[str, int]) -> None:
+    assert (failed.text(), failed.exit_status()) == expected
+
+
+@pytest.mark.parametrize(
     ("error", "expected"),
     [
         pytest.param(OSError(13, "no", b"/p"), (13, b"s", b"/p"), id="with-path"),

@@ -123,9 +123,10 @@ def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
 
 def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Channel:
     """Get a copy of the jail's mounts with a /proc of its own; tell the launcher of a copy that is new."""
+    # First of all: until then this descriptor is the launcher's way to the owner, who must not hear of failures here.
+    os.dup2(channel.fileno(), CHANNEL, inheritable=False)
     with _Step(b"mount namespace"):
         _enter_mounts(namespace, uncover=setting.fresh_processes)
-    os.dup2(channel.fileno(), CHANNEL, inheritable=False)
     kernel.close_from(CHANNEL + 1)
     mine = Channel.adopt(CHANNEL)
     found = None

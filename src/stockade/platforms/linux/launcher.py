@@ -30,7 +30,7 @@ _MICROSECONDS = 1_000_000
 class _Job:
     """A first process, waiting or at work."""
 
-    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable")
+    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable", "whole")
 
     def __init__(self, pid: int, channel: Channel, namespace: int | None) -> None:
         self.pid = pid
@@ -39,6 +39,7 @@ class _Job:
         self.number: int | None = None
         self.report: Packet | None = None
         self.reusable = True
+        self.whole = False
 
 
 class Launcher:
@@ -194,6 +195,7 @@ class Launcher:
     def hear(self, job: _Job) -> None:
         """Take what a first process says; a command that left nothing behind is answered at once."""
         packet = job.channel.receive()
+        job.whole = job.whole or (packet is not None and message.is_from_whole_jail(packet))
         if packet is None:
             self.lose(job)
         elif packet.kind == message.COPIED:
@@ -236,7 +238,8 @@ class Launcher:
         self.answer(job, job.report or message.Ended(status, *times, usage.ru_maxrss).packet(0))
         if job.namespace is None:
             return
-        if job.reusable and len(self.copies) < _IDLE_COPIES:
+        # One that was killed on its way may have left a copy of the mounts behind that lacks some.
+        if job.reusable and job.whole and len(self.copies) < _IDLE_COPIES:
             self.copies.append(job.namespace)
         else:
             os.close(job.namespace)

@@ -206,6 +206,11 @@ class Failed:
         return 127 if self.error == ENOENT else 126
 
 
+def is_from_whole_jail(packet: Packet) -> bool:
+    """Tell whether a first process says this after it had built its walls: it ran a program, or at least tried."""
+    return packet.kind == ENDED or (packet.kind == FAILED and Failed.read(packet).step == EXEC)
+
+
 def signal_packet(number: int, signal: int) -> Packet:
     """Ask that a signal be passed on to a command."""
     return Packet(SIGNAL, number, _integer(signal))
