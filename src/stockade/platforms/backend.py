@@ -36,7 +36,7 @@ class Outcome(Value):
 
     ``status`` is that of wait(2). Where the command could not be started at all, ``failure`` says why in one
     line, ``error`` is the kernel's number, and ``status`` is what a shell gives if it was for the program itself:
-    126 or 127.
+    126 or 127. A failure with a status of 0: it was started, and the walls around it were lost.
     """
 
     ticket: int

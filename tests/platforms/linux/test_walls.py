@@ -130,7 +130,7 @@ def test_killed_helpers_are_told_and_replaced(yard: Yard) -> None:
     os.kill(current.jail.pid, signal.SIGKILL)
     outcome = yard.outcome()
     assert outcome.ticket == ticket
-    assert "helpers ended" in outcome.failure
+    assert "helpers were killed" in outcome.failure
     yard.walls.renew(policy)
     assert yard.status("true") == 0
 

@@ -10,6 +10,7 @@ Source of truth: user_namespaces(7), capabilities(7).
 from __future__ import annotations
 
 import os
+from errno import EINTR
 
 from stockade.platforms.linux import kernel
 
@@ -131,7 +132,7 @@ def unshare_with_maps(kinds: int, users: bytes, groups: bytes) -> None:
         os.close(told)
         _, status = os.waitpid(helper, 0)
     if status:
-        number = os.waitstatus_to_exitcode(status)
+        number = max(os.waitstatus_to_exitcode(status), 0) or EINTR  # somebody killed it
         raise OSError(number, os.strerror(number))
 
 

@@ -11,6 +11,7 @@ is gone, by whatever signal, the helpers and every command end.
 from __future__ import annotations
 
 import os
+import select
 import sys
 from contextlib import suppress
 from errno import EPERM
@@ -118,6 +119,7 @@ class Jail:
         self._leavings = leavings
         self._plan: Packet | None = None
         self._number = 0
+        self._launcher: tuple[int, ...] = ()
         self._terminals: tuple[int, ...] = ()
         self.shared: tuple[int, ...] = ()
         self._state: State = "new"
@@ -163,7 +165,7 @@ class Jail:
             packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
-            self._terminals = packet.descriptors
+            self._launcher, self._terminals = packet.descriptors[:1], packet.descriptors[1:]
             passages.remember(self._passage)
             return
         self.close()
@@ -195,6 +197,12 @@ class Jail:
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with each answer."""
         return self._channel.fileno()
+
+    def is_gone(self) -> bool:
+        """Tell whether the helpers have ended, though answers of theirs may still be there. Never waits."""
+        poller = select.poll()
+        poller.register(self._channel.fileno(), 0)
+        return bool(poller.poll(0))
 
     def run(self, request: Request, streams: Sequence[int]) -> int:
         """Send a command with its three streams, which stay the caller's; return its number."""
@@ -242,6 +250,16 @@ class Jail:
         self._close_shared()
         with suppress(ChildProcessError):  # the program may reap its children by itself
             os.waitpid(self.pid, 0)
+        self._wait_launcher()
+
+    def _wait_launcher(self) -> None:
+        """Wait until the launcher is dead, and with it every command: a keeper that is killed ends before them."""
+        for process in self._launcher:
+            poller = select.poll()
+            poller.register(process, select.POLLIN)
+            poller.poll()
+            os.close(process)
+        self._launcher = ()
 
     def _close_shared(self) -> None:
         for descriptor in self.shared:
@@ -253,7 +271,7 @@ class Jail:
             self._channel.send(packet)
         except OSError as error:
             text = f"the sandbox's helpers are gone: {error.strerror}"
-            raise UnavailableError(text, "start a new session") from error
+            raise UnavailableError(text, "somebody killed them: try again") from error
 
 
 def _run(request: Request) -> message.Run:

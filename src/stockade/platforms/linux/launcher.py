@@ -68,7 +68,7 @@ class Launcher:
             return message.Failed(0, b"first process").packet(0)
         if packet.kind == message.COPIED:
             (self.spare.namespace,) = packet.descriptors
-            return Packet(message.READY, 0, b"", _terminals())
+            return Packet(message.READY, 0, b"", (os.dup(self.origin), *_terminals()))
         return packet
 
     def serve(self) -> None:
@@ -170,8 +170,8 @@ class Launcher:
             return
         try:
             job.channel.send(packet)
-        except BrokenPipeError:
-            return
+        except OSError:
+            return  # it was killed
         os.kill(job.pid, first_process.WAKE)
 
     def run(self, packet: Packet) -> None:
@@ -181,16 +181,25 @@ class Launcher:
             self.say(message.Failed(EMFILE, b"streams").packet(packet.number))
             return
         try:
-            job = self.spare or self.fork()
-            self.spare = None
-            job.number = packet.number
-            job.reusable = packet.kind == message.RUN
-            self.numbers[packet.number] = job
-            job.channel.send(packet)
-        except BrokenPipeError:
-            return  # it died meanwhile: its end is answered when it is buried
+            if self.spare is None or not self.hand(self.spare, packet):
+                self.hand(self.fork(), packet, last=True)
         except OSError as error:
             self.say(message.Failed.of(b"fork", error).packet(packet.number))
+
+    def hand(self, job: _Job, packet: Packet, *, last: bool = False) -> bool:
+        """Hand a request to a first process; if that was killed meanwhile, tell so, or raise if it is the last."""
+        self.spare = None
+        try:
+            job.channel.send(packet)
+        except OSError:
+            os.kill(job.pid, _SIGKILL)
+            if last:
+                raise
+            return False
+        job.number = packet.number
+        job.reusable = packet.kind == message.RUN
+        self.numbers[packet.number] = job
+        return True
 
     def hear(self, job: _Job) -> None:
         """Take what a first process says; a command that left nothing behind is answered at once."""

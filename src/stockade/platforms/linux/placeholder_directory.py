@@ -261,7 +261,10 @@ def _is_removable(status: os.stat_result, name: str) -> bool:
     """Tell whether this may be one of ours: a placeholder, or a file that is to become one under its temporary name."""
     if is_placeholder(status, name):
         return True
-    return name.startswith(TEMPORARY) and any(is_placeholder(status, kept) or not status.st_size for kept in CONTENTS)
+    if not name.startswith(TEMPORARY):
+        return False
+    is_empty = stat.S_ISREG(status.st_mode) and not status.st_size  # killed before its content was written
+    return is_empty or any(is_placeholder(status, kept) for kept in CONTENTS)
 
 
 def refusals(names: Iterable[str], error: OSError) -> dict[str, Verdict]:

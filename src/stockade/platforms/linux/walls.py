@@ -33,7 +33,8 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 _ATTEMPTS: Final = 5
-_GONE: Final = "the sandbox's helpers ended before the command did"
+_GONE: Final = "the sandbox's helpers were killed, and the command with them"
+_NOWHERE: Final = (None, 0)
 
 
 class _Cell:
@@ -80,6 +81,8 @@ class LinuxWalls:
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
+        if self._current is not None and self._current.jail.is_gone():
+            self._current = None  # its helpers were killed; what that means for its commands is heard later
         plan = self._plan(policy)
         if self._current is None or not self._current.fits(policy, plan):
             self._replace(policy, plan)
@@ -116,14 +119,18 @@ class LinuxWalls:
         return self._cell().jail.open_terminal()
 
     def signal(self, ticket: int, number: int) -> None:
-        """Pass a signal on."""
-        cell, place = self._places[ticket]
-        cell.jail.signal(place, number)
+        """Pass a signal on, if the command has not ended meanwhile."""
+        cell, place = self._places.get(ticket, _NOWHERE)
+        if cell is not None:
+            with suppress(UnavailableError):  # its helpers were killed, which is heard later
+                cell.jail.signal(place, number)
 
     def end(self, ticket: int) -> None:
-        """End a command and everything that it started."""
-        cell, place = self._places[ticket]
-        cell.jail.end(place)
+        """End a command and everything that it started, if that has not ended meanwhile."""
+        cell, place = self._places.get(ticket, _NOWHERE)
+        if cell is not None:
+            with suppress(UnavailableError):  # its helpers were killed, which is heard later
+                cell.jail.end(place)
 
     def fileno(self) -> int:
         """Return the descriptor that watches every jail."""
