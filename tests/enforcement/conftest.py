@@ -22,7 +22,8 @@ import socket
 import stat
 import subprocess
 import sys
-from contextlib import ExitStack
+import time
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -531,5 +532,9 @@ def processes_with() -> Iterator[Callable[[str], list[int]]]:
         return alive_with(mark)
 
     yield find
-    for pid in {pid for mark in marks for pid in alive_with(mark)}:
-        os.kill(pid, signal.SIGKILL)
+    # Some start others as they go, or are between two programs when they are looked for.
+    for _ in range(3):
+        for pid in {pid for mark in marks for pid in alive_with(mark)}:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.01)

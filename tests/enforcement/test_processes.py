@@ -7,7 +7,6 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -191,13 +190,12 @@ ENDINGS = ("by itself", "by a time limit", "by a signal", "by cancelling", "by c
 def test_all_that_a_command_started_ends_with_it(
     ground: Ground, processes_with: Callable[[str], list[int]], kind: str, ending: str
 ) -> None:
-    mark = f"{600 + os.getpid() % 100}.{time.time_ns() % 10**12}"
-    start = STUBBORN[kind].format(mark=mark)
-    subprocess.run(["bash", "-c", f"{start}\n:"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    assert _until(lambda: bool(processes_with(mark))), "the control: without walls it lives on"
-    assert _until(lambda: not _killed(processes_with(mark)))
-    _run_until(ground, f"{start}\nsleep 0.2", ending)
-    assert processes_with(mark) == []
+    bare, walled = (f"{seconds}.{os.getpid()}{time.time_ns() % 10**12:012}" for seconds in (601, 602))
+    words = ["bash", "-c", f"{STUBBORN[kind].format(mark=bare)}\n:"]
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    assert _until(lambda: bool(processes_with(bare))), "the control: without walls it lives on"
+    _run_until(ground, f"{STUBBORN[kind].format(mark=walled)}\nsleep 0.2", ending)
+    assert processes_with(walled) == []
 
 
 def _until(condition: Callable[[], bool]) -> bool:
@@ -208,14 +206,6 @@ def _until(condition: Callable[[], bool]) -> bool:
             return True
         time.sleep(0.02)
     return False
-
-
-def _killed(pids: list[int]) -> list[int]:
-    """Kill all, and return who was there."""
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return pids
 
 
 def _run_until(ground: Ground, start: str, ending: str) -> None:
