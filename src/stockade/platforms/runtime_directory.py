@@ -25,6 +25,7 @@ _SUFFIXES: Final = ("", "-1", "-2", "-3")
 _OTHERS: Final = 0o077
 _OTHERS_WRITE: Final = 0o022
 _PRIVATE: Final = 0o700
+_UNMAPPED: Final = 65534
 
 
 def runtime_directory(parents: Sequence[str] = PARENTS) -> str:
@@ -74,6 +75,9 @@ def _is_safe(parent: str) -> bool:
         status = os.stat(parent)
     except OSError:
         return False
+    sticky = bool(status.st_mode & stat.S_ISVTX)
+    if status.st_uid == _UNMAPPED:
+        return sticky  # in a user namespace, the host's root may have no name
     if status.st_uid not in {0, os.geteuid()}:
         return False
-    return not status.st_mode & _OTHERS_WRITE or bool(status.st_mode & stat.S_ISVTX)
+    return sticky or not status.st_mode & _OTHERS_WRITE

@@ -85,6 +85,7 @@ def _make_locked(path: str) -> int | None:
     """Make and lock a directory; ``None`` if somebody was faster with the name, or took it for a dead one."""
     try:
         os.mkdir(path, 0o700)
+        os.chmod(path, 0o700)  # whatever the umask took away
     except FileExistsError:
         return None
     except OSError as error:

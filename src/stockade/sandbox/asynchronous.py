@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-import os
 from typing import TYPE_CHECKING, Final, Self
 
 from stockade.errors import StockadeError, UnavailableError
-from stockade.sandbox.capture import Capture, exceeded
-from stockade.sandbox.input import open_input
+from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing
 from stockade.sandbox.session import NO_LIMITS, Running, Session
+from stockade.sandbox.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
 
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
+    from stockade.sandbox.capture import Capture
     from stockade.sandbox.limits import Limits
     from stockade.sandbox.process import Process
     from stockade.sandbox.result import Result
@@ -104,23 +104,18 @@ class Sandbox:
         task ends the command. ``on_output`` is told each piece of output as it comes.
         """
         loop = self._opened()
-        out, err = Capture(on_output), Capture(on_output)
-        source = open_input(stdin)
+        streams = Streams(stdin, on_output)
         try:
-            running = self._session.start(command, (source, out.writer, err.writer), cwd=cwd, env=env, limits=limits)
+            running = self._session.start(command, streams.numbers, cwd=cwd, env=env, limits=limits)
         except BaseException:
-            out.finish()
-            err.finish()
+            streams.finish()
             raise
-        finally:
-            os.close(source)
-            out.close_writer()
-            err.close_writer()
+        streams.hand_over()
         ended = loop.create_future()
         self._ended[running.ticket] = ended
-        captures = (out, err)
+        captures = streams.captures
         for capture in captures:
-            loop.add_reader(capture.reader, self._hear, capture, captures, running)
+            loop.add_reader(capture.reader, self._hear, loop, capture, captures, running)
         timer = None if timeout is None else loop.call_later(timeout, self._session.end, running, Limit.TIME)
         try:
             await self._until(ended, running)
@@ -129,7 +124,7 @@ class Sandbox:
                 timer.cancel()
             for capture in captures:
                 loop.remove_reader(capture.reader)
-            texts = [capture.finish() for capture in captures]
+            texts = streams.finish()
         return running.result(*texts)
 
     async def spawn(  # noqa: PLR0913 - options of one call, all named
@@ -221,9 +216,11 @@ class Sandbox:
                 await asyncio.wait([ended])
             raise
 
-    def _hear(self, capture: Capture, captures: tuple[Capture, ...], running: Running) -> None:
+    def _hear(
+        self, loop: asyncio.AbstractEventLoop, capture: Capture, captures: tuple[Capture, ...], running: Running
+    ) -> None:
         if not capture.read():
-            self._opened().remove_reader(capture.reader)
+            loop.remove_reader(capture.reader)
         if exceeded(captures, running.limits):
             self._session.end(running, Limit.OUTPUT)
 

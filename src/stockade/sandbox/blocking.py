@@ -5,16 +5,15 @@ The command line uses it too: importing asyncio would cost more than starting th
 
 from __future__ import annotations
 
-import os
 import select
 import time
 from typing import TYPE_CHECKING, Self
 
-from stockade.sandbox.capture import Capture, exceeded
-from stockade.sandbox.input import open_input
+from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing
 from stockade.sandbox.session import NO_LIMITS, Running, Session
+from stockade.sandbox.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking_process import BlockingProcess
+    from stockade.sandbox.capture import Capture
     from stockade.sandbox.limits import Limits
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
@@ -89,19 +89,14 @@ class BlockingSandbox:
         on_output: Callable[[bytes], None] | None = None,
     ) -> Result:
         """Run a command and wait until it and all that it started are gone."""
-        captures = (Capture(on_output), Capture(on_output))
-        source = open_input(stdin)
+        streams = Streams(stdin, on_output)
         try:
-            streams = (source, *(capture.writer for capture in captures))
-            running = self.session.start(command, streams, cwd=cwd, env=env, limits=limits)
-            for capture in captures:
-                capture.close_writer()
-            self._until_ended(running, captures, timeout)
-            return running.result(*(capture.finish() for capture in captures))
+            running = self.session.start(command, streams.numbers, cwd=cwd, env=env, limits=limits)
+            streams.hand_over()
+            self._until_ended(running, streams.captures, timeout)
         finally:
-            os.close(source)
-            for capture in captures:
-                capture.finish()
+            texts = streams.finish()
+        return running.result(*texts)
 
     def spawn(  # noqa: PLR0913 - options of one call, all named
         self,

@@ -11,8 +11,10 @@ before the command exists. Source of truth: pid_namespaces(7), capabilities(7), 
 
 from __future__ import annotations
 
+import fcntl
 import os
 import resource
+import stat
 from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
     SIG_DFL,
     SIGINT,
@@ -21,7 +23,8 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
     SIGXFSZ,
     signal,
 )
-from errno import EACCES, EMFILE, ENOENT, ENOTDIR
+from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket
+from errno import EACCES, EISDIR, EMFILE, ENOENT, ENOTDIR, EPROTOTYPE
 
 from stockade.platforms.linux import kernel, landlock, tree
 from stockade.platforms.linux.channel import Channel, Packet
@@ -38,7 +41,10 @@ _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 _MICROSECONDS = 1_000_000
 _WORD = 8
-_STREAMS = 3
+_DEVICES = {
+    os.makedev(1, minor): b"/dev/" + name
+    for minor, name in ((3, b"null"), (5, b"zero"), (7, b"full"), (8, b"random"), (9, b"urandom"))
+}
 
 
 class Setting:
@@ -164,11 +170,17 @@ class _Command:
 
     def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
+        with _Step(b"standard stream"):
+            for stream in self.streams:
+                _require_harmless(stream)
         with _Step(b"control group"):
             self.join_groups()
         with _Step(b"mount"):
             for operation, target, source in self.run.mounts:
                 tree.lay(tree.Place(operation, target, source, -1))
+        with _Step(b"standard stream"):
+            for stream in self.streams:
+                _use_own_device(stream)
         with _Step(b"capabilities"):
             kernel.limit_capabilities(self.setting.capabilities)
         with _Step(b"working directory"):
@@ -297,6 +309,35 @@ class _Command:
             memory = max(memory, usage.ru_maxrss)
             if pid == self.pid:
                 status, ended = result, True
+
+
+def _require_harmless(stream: int) -> None:
+    """Refuse a stream that reaches farther than what it was given for: a directory, or a socket with other peers.
+
+    A socket of the host's network can be led to another address by connect(2), whatever network the command has; only
+    a connected pair, as programs use for pipes, can not.
+    """
+    kind = os.fstat(stream).st_mode
+    if stat.S_ISDIR(kind):
+        raise OSError(EISDIR, os.strerror(EISDIR))
+    if stat.S_ISSOCK(kind):
+        end = socket(-1, -1, -1, stream)
+        try:
+            if end.family != AF_UNIX or end.type not in {SOCK_STREAM, SOCK_SEQPACKET}:
+                raise OSError(EPROTOTYPE, os.strerror(EPROTOTYPE))
+            end.getpeername()
+        finally:
+            end.detach()
+
+
+def _use_own_device(stream: int) -> None:
+    """Replace a device of the host by the jail's own, which is read-only: by a stream, root could change its mode."""
+    status = os.fstat(stream)
+    path = _DEVICES.get(status.st_rdev) if stat.S_ISCHR(status.st_mode) else None
+    if path is not None:
+        own = os.open(path, fcntl.fcntl(stream, fcntl.F_GETFL) & os.O_ACCMODE | os.O_CLOEXEC)
+        os.dup2(own, stream, inheritable=False)
+        os.close(own)
 
 
 def _candidates(run: Run) -> Iterator[bytes]:

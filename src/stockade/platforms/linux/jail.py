@@ -145,10 +145,11 @@ class Jail:
             list(spec.filters),
             fresh_processes=spec.fresh_processes,
             listen=spec.listen,
-            shared=len(shared),
+            shared=len(shared) if self._passage == "direct" else 0,
         )
         packet = build.packet()
-        packet.descriptors = (*shared, *locks)[:MAXIMUM_DESCRIPTORS]
+        # Through bubblewrap each jail lives in a world of its own, which has no rights over an earlier one.
+        packet.descriptors = (*shared[: build.shared], *locks)[:MAXIMUM_DESCRIPTORS]
         self._plan = packet
         self._send(packet)
         self._state = "building"
@@ -166,7 +167,6 @@ class Jail:
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
             self._launcher, self._terminals = packet.descriptors[:1], packet.descriptors[1:]
-            passages.remember(self._passage)
             return
         self.close()
         failed = None if packet is None else _failed(packet)
@@ -174,6 +174,7 @@ class Jail:
         if another is not None and self._plan is not None and self._number == 0:
             self._try_passage(another, self._plan)
             self.wait_ready(explain=explain)
+            passages.remember(another)
             return
         raise self._unavailable(failed, explain=explain)
 

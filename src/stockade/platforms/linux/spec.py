@@ -63,13 +63,13 @@ def placed(plan: Plan, lease: Lease) -> Placed:
     contents = {placeholder.path: placeholder.content for placeholder in plan.placeholders}
     reasons = {placeholder.path: placeholder.reason for placeholder in plan.placeholders}
     mounts = [Mount("read-only" if contents[path] else "absent", path, reasons[path]) for path in lease.targets]
-    notes = []
+    frozen: dict[str, str] = {}
     for placeholder in lease.impossible:
-        parent = os.path.dirname(placeholder.path)
         reason = f"{escape(placeholder.path)} must not be made, and cannot be kept: {placeholder.reason}"
-        notes.append(f"{escape(parent)} is read-only: {reason}")
+        frozen.setdefault(os.path.dirname(placeholder.path), reason)
+    for parent, reason in frozen.items():
         mounts += _frozen(parent, reason, {mount.path for mount in plan.mounts})
-    return Placed(tuple(mounts), tuple(notes))
+    return Placed(tuple(mounts), tuple(f"{escape(parent)} is read-only: {why}" for parent, why in frozen.items()))
 
 
 def _frozen(parent: str, reason: str, planned: set[str]) -> list[Mount]:

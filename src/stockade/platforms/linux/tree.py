@@ -6,7 +6,7 @@ Rules:
 - a place is shown as the host has it, never as an earlier wall shows it;
 - a hidden place answers "Permission denied", to root as well: its wall belongs to an id that does
   not exist inside, on a read-only mount, so no capability and no chmod reaches it;
-- a place that must stay absent shows a null device that nobody may open;
+- a place that must stay absent shows its placeholder, laid over itself: it can be neither opened nor replaced;
 - a link is laid over itself: it leads where it led, and can be neither removed nor renamed;
 - ``/dev`` holds what programs need and nothing of the machine.
 
@@ -181,7 +181,7 @@ def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:
     try:
         if copy is None:
             copy = _material(place, target, wall)
-        if place.operation == READ_ONLY:
+        if place.operation in {READ_ONLY, ABSENT}:
             flags = kernel.AT_EMPTY_PATH | kernel.AT_RECURSIVE
             kernel.mount_setattr(copy, b"", flags, kernel.MOUNT_ATTR_RDONLY)
         try:
@@ -200,21 +200,12 @@ def _material(place: Place, target: int, wall: bytes) -> int:
         is_directory = stat.S_ISDIR(os.fstat(target).st_mode)
         name = wall or (_WALL_DIRECTORY if is_directory else _WALL_FILE)
         return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
-    if place.operation == ABSENT:
-        return _copy_nothing()
     if place.operation == TEMPORARY:
         attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
         return kernel.new_filesystem(b"tmpfs", ((b"mode", b"1777"),), attributes)
     if place.source != place.target:
         return _copy_path(place.source)
     return kernel.open_tree(target, b"", _COPY | kernel.AT_EMPTY_PATH)
-
-
-def _copy_nothing() -> int:
-    """Copy the null device without leave to open it: no program takes it for a file, and git does not see it."""
-    copy = kernel.open_tree(kernel.AT_FDCWD, DEVICES + b"/null", kernel.OPEN_TREE_CLONE)
-    kernel.mount_setattr(copy, b"", kernel.AT_EMPTY_PATH, kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_RDONLY)
-    return copy
 
 
 def _copy_path(path: bytes) -> int:
@@ -228,10 +219,13 @@ def _copy_path(path: bytes) -> int:
 
 
 def _copy_node(name: bytes) -> int | None:
+    """Copy a device of the host, read-only: it can be used, but root cannot change its mode, owner or times."""
     try:
-        return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
+        copy = kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
     except FileNotFoundError:
         return None
+    kernel.mount_setattr(copy, b"", kernel.AT_EMPTY_PATH, kernel.MOUNT_ATTR_RDONLY)
+    return copy
 
 
 def _put_devices(devices: int, nodes: dict[bytes, int], terminals: int) -> None:
