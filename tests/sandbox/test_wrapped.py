@@ -183,6 +183,21 @@ def test_a_session_whose_helpers_were_killed_receives_again(sandbox: BlockingSan
     assert run(wrapped) == (0, b"x\n", b"")
 
 
+def test_what_one_has_made_is_protected_from_the_next(ground: Ground) -> None:
+    import asyncio
+
+    async def main() -> tuple[int, int]:
+        async with Sandbox(ground.policy()) as sandbox:
+            lines = ("git init -q sub && touch sub/.git/hooks/own", "touch sub/.git/hooks/foreign")
+            making, breaking = [sandbox.wrap(line) for line in lines]
+            first, _, _ = await asyncio.to_thread(run, making)
+            await asyncio.sleep(1)
+            second, _, _ = await asyncio.to_thread(run, breaking)
+            return first, second
+
+    assert asyncio.run(main()) == (0, 1)
+
+
 def test_many_at_once(sandbox: BlockingSandbox) -> None:
     processes = [start(sandbox.wrap(f"sleep 0.1; exit {number}")) for number in range(20)]
     assert [ended(process)[0] for process in processes] == list(range(20))

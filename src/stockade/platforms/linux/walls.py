@@ -18,6 +18,7 @@ from stockade.platforms.backend import Outcome
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.cleanup import clean_up
+from stockade.platforms.linux.footing import Footing
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import placed, specify
@@ -40,8 +41,9 @@ _NOWHERE: Final = (None, 0)
 class _Cell:
     """A jail, what it was built for, the placeholders that its mounts lie on, and the commands in it."""
 
-    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease) -> None:
+    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease, footing: Footing) -> None:
         self.jail = jail
+        self.footing = footing
         self.policy = policy
         self.plan = plan
         self.lease = lease
@@ -84,7 +86,9 @@ class LinuxWalls:
         if self._current is not None and self._current.jail.is_gone():
             self._current = None  # its helpers were killed; what that means for its commands is heard later
         plan = self._plan(policy)
-        if self._current is None or not self._current.fits(policy, plan):
+        touched = self._scan.take_touched() if self._scan is not None else set()
+        current = self._current
+        if current is None or not current.fits(policy, plan) or not current.footing.holds(touched):
             self._replace(policy, plan)
         return self._notes
 
@@ -186,6 +190,7 @@ class LinuxWalls:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
             spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
+            footing = Footing(mount.target for mount in spec.mounts)
             jail.build(spec, lease.descriptors, self._shared)
             jail.wait_ready()
         except BaseException:
@@ -196,7 +201,7 @@ class LinuxWalls:
             # From now on they are the session's: they outlive this jail.
             self._shared, jail.shared = jail.shared, ()
         self._notes = plan.notes + held.notes
-        old, self._current = self._current, _Cell(jail, policy, plan, lease)
+        old, self._current = self._current, _Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
         self._poll.register(jail.fileno(), select.EPOLLIN)
         if self._door is not None:
@@ -242,8 +247,7 @@ class LinuxWalls:
         if isinstance(answer, jails.Started):
             return []
         if isinstance(answer, jails.Guests):
-            cell.guests, cell.receiving = answer.count, answer.receiving
-            self._drop_if_idle(cell)
+            self._note(cell, answer)
             return []
         ticket = cell.tickets.pop(answer.number)
         del self._places[ticket]
@@ -251,6 +255,15 @@ class LinuxWalls:
         if isinstance(answer, jails.Failed):
             return [Outcome(ticket, answer.exit_status() << 8, failure=answer.text(), error=answer.error)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
+
+    def _note(self, cell: _Cell, guests: jails.Guests) -> None:
+        """Note who came or went. What a visitor changed on the disk is to bind the next one, as with commands here."""
+        fewer = guests.count < cell.guests
+        cell.guests, cell.receiving = guests.count, guests.receiving
+        if fewer and cell is self._current:
+            with suppress(StockadeError):  # told to whoever runs the next command
+                self.renew(cell.policy)
+        self._drop_if_idle(cell)
 
     def _lost(self, cell: _Cell) -> list[Outcome]:
         """Tell that the helpers were killed, and every command with them; the next command gets new ones."""
