@@ -36,6 +36,7 @@ class Memory:
         self._interests: dict[str, set[Interest]] = {}
         self._texts: dict[str, str | None] = {}
         self._unwatched: set[str] = set()
+        self._touched: set[str] = set()
 
     # The questions of a Terrain
 
@@ -81,14 +82,24 @@ class Memory:
         events = [] if self._queue is None else self._queue.read()
         if any(event.overflow for event in events):
             self._forget_all()
+            self._touched.add("/")
             return True
         replaced, touched = self._sorted(events)
+        self._touched |= replaced
+        self._touched |= {
+            f"{'' if place == '/' else place}/{name}" for place, names in touched.items() for name in names
+        }
         changed = self._forget_below(replaced)
         for directory, names in touched.items():
             changed |= self._check(directory, names)
         for directory in tuple(self._unwatched):
             changed |= self._check_all(directory)
         return changed | self._check_texts()
+
+    def take_touched(self) -> set[str]:
+        """Return the paths that something happened to since this was asked last; ``/`` stands for any."""
+        touched, self._touched = self._touched, set()
+        return touched if self._queue is not None and not self._unwatched else {"/"}
 
     def close(self) -> None:
         """End the watch; may be called again."""

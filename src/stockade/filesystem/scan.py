@@ -36,6 +36,13 @@ class Scan:
         """Look whether the disk has changed; tell whether the plan has."""
         return self._memory.refresh() and self._remake()
 
+    def take_touched(self) -> set[str]:
+        """Return the paths that something happened to since this was asked last; ``/`` stands for any.
+
+        A plan can stay the same while what it rests on is replaced: a mount goes with the file that it lay on.
+        """
+        return self._memory.take_touched()
+
     def follow(self, rules: FileRules) -> bool:
         """Take other rules, and what is known of the disk; tell whether the plan has changed."""
         self._rules = rules

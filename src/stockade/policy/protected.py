@@ -15,6 +15,11 @@ The rules, for a place that lies in a writable tree:
   protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side.
 - ``.git/commondir`` is protected like the configs: git takes hooks and config from the directory that it names, so
   that whoever writes it needs neither (gitrepository-layout(5)).
+- In a submodule's repository (``.git/modules``) the entries of ``.git`` are protected as at the root of a tree, and in
+  ``.git/worktrees/NAME`` its ``config.worktree`` is, whether they exist or not: git obeys whatever appears there.
+- ``HEAD`` at the root of a writable tree is what would make the tree itself a repository, with a config that git on the
+  host obeys, as soon as its ``.git`` is missing or spoilt. If the root is such a *bare* repository already, the entries
+  of ``.git`` are protected in it instead.
 - A *store* is a repository outside the tree that a ``.git`` file leads to (``stockade.policy.git_link``). In it the
   entries of ``.git`` are protected as at the root of a tree, and no other name is.
 
@@ -39,6 +44,7 @@ _EDITOR: Final = "an editor on the host runs what it names"
 _GIT: Final = "git on the host obeys it and can be made to run programs by it"
 _AGENT: Final = "an agent on the host obeys it"
 _ELSEWHERE: Final = "git on the host takes hooks and config from where it leads"
+_BARE: Final = "with it the directory would be a repository itself, whose config git on the host obeys"
 
 #: Why each single name is protected.
 NAMES: Final[Mapping[str, str]] = {
@@ -70,6 +76,7 @@ HELD: Final = frozenset((*NAMES, *INNER))
 CONFIGS: Final = frozenset({"config", "config.worktree"})
 #: What a linked worktree keeps for itself, of all these.
 _OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
+_HEAD: Final = "HEAD"
 #: Directories below which nothing is searched.
 UNSEARCHED: Final = frozenset({"node_modules", ".git"})
 _GIT_FILE: Final = "git on the host takes its repository from it"
@@ -110,6 +117,9 @@ def protected_by(place: str, root: str, search: Search, places: Places) -> Prote
     """
     names = names_of(place)
     top = len(names_of(root))
+    own = _as_repository(root, names[top:], search, places)
+    if own is not None:
+        return own
     for depth in range(min(len(names), top + search.depth + 1)):
         if not UNSEARCHED.isdisjoint(name.casefold() for name in names[top:depth]):
             return None
@@ -135,6 +145,33 @@ def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
                 yield found.but(path=root, place=root)
             elif is_at_or_below(found.path, root):
                 yield found
+    if _is_repository(root, places):
+        yield from find_in_store(root, search, places)
+    elif places.exists(_head(root)) and not _is_in_git(root):
+        yield Protection(_HEAD, _head(root), _place(_head(root), places), _BARE)
+
+
+def _as_repository(root: str, names: list[str], search: Search, places: Places) -> Protection | None:
+    """Judge ``names`` as a path in a writable tree that is a repository itself, or would become one."""
+    if _is_repository(root, places):
+        return _within(".git", root, names, search, places, at_root=True)
+    if names[:1] == [_HEAD] and not _is_in_git(root):
+        return Protection(_HEAD, _head(root), _head(root), _BARE)
+    return None
+
+
+def _is_repository(root: str, places: Places) -> bool:
+    """Tell whether git would take a directory for a repository without a tree; what is called ``.git`` is another."""
+    holds = (places.is_directory(joined([*names_of(root), name])) for name in ("objects", "refs"))
+    return not _is_in_git(root) and places.exists(_head(root)) and all(holds)
+
+
+def _is_in_git(root: str) -> bool:
+    return any(name.casefold() == ".git" for name in names_of(root))
+
+
+def _head(root: str) -> str:
+    return joined([*names_of(root), _HEAD])
 
 
 def _around(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
@@ -182,7 +219,9 @@ def _within(
         if not _is_inner(first, folded[:length], search.inner(first)):
             continue
         found = joined([*names_of(path), *names[:length]])
-        if (at_root and length == 1) or places.exists(found):
+        above = joined([*names_of(path), *names[: length - 1]])
+        kept = at_root if length == 1 else _is_kept(folded[:length], above, places)
+        if kept or places.exists(found):
             return _inner(first, folded[length - 1], found)
     return None
 
@@ -196,6 +235,17 @@ def _is_inner(first: str, names: list[str], entries: Mapping[str, str]) -> bool:
     if first != ".git" or len(names) < len(("modules", "name", "hooks")):
         return False
     return names[0] == "modules" or (names[0] == "worktrees" and names[2:] in _OF_A_WORKTREE)
+
+
+def _is_kept(names: list[str], directory: str, places: Places) -> bool:
+    """Tell whether an entry deep in ``.git``, by its folded names and the place that holds it, must not be made."""
+    if names[0] == "worktrees":
+        return names[2:] in _OF_A_WORKTREE and places.is_directory(directory)
+    return names[0] == "modules" and _is_store(directory, places)
+
+
+def _is_store(directory: str, places: Places) -> bool:
+    return {_HEAD, "objects", "refs"}.issubset(places.names(directory))
 
 
 def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
@@ -257,7 +307,13 @@ def _find_inner(first: str, path: str, search: Search, places: Places) -> Iterat
 
 
 def _entries(first: str, directory: str, above: list[str], search: Search, places: Places) -> Iterator[Protection]:
-    for name in places.names(directory):
+    listed = places.names(directory)
+    if above:
+        spelled = {name.casefold() for name in listed}
+        for name in search.inner(first):
+            if name not in spelled and _is_kept([*above, name], directory, places):
+                yield _inner(first, name, joined([*names_of(directory), name]))
+    for name in listed:
         path, names = joined([*names_of(directory), name]), [*above, name.casefold()]
         if _is_inner(first, names, search.inner(first)):
             yield _inner(first, names[-1], path, _place(path, places))

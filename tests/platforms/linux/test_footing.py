@@ -1,0 +1,50 @@
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from stockade.platforms.linux.footing import Footing, identity
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_was_not_touched_holds(tmp_path: Path) -> None:
+    (tmp_path / "a").touch()
+    footing = Footing([str(tmp_path / "a"), str(tmp_path / "missing")])
+    assert footing.holds(set())
+    assert footing.holds({str(tmp_path / "b")})
+    assert footing.holds({str(tmp_path / "a"), str(tmp_path / "missing")})
+
+
+def test_a_file_that_was_replaced_does_not_hold(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.touch()
+    footing = Footing([str(file)])
+    (tmp_path / "b").touch()
+    os.rename(tmp_path / "b", file)
+    assert footing.holds({str(tmp_path / "c")})
+    assert not footing.holds({str(file)})
+    assert not footing.holds({"/"})
+
+
+def test_a_directory_above_that_was_replaced_does_not_hold(tmp_path: Path) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").touch()
+    footing = Footing([str(tmp_path / "d" / "a")])
+    os.rename(tmp_path / "d", tmp_path / "e")
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d" / "a").touch()
+    assert not footing.holds({str(tmp_path / "d")})
+
+
+def test_what_appeared_does_not_hold(tmp_path: Path) -> None:
+    footing = Footing([str(tmp_path / "a")])
+    (tmp_path / "a").touch()
+    assert not footing.holds({str(tmp_path / "a")})
+
+
+def test_identity(tmp_path: Path) -> None:
+    assert identity(str(tmp_path / "none")) is None
+    os.symlink("none", tmp_path / "link")
+    assert identity(str(tmp_path / "link")) is not None
