@@ -19,20 +19,36 @@ if TYPE_CHECKING:
     from stockade.policy.live import LivePolicy, PolicyChange
     from stockade.policy.model import SandboxPolicy
     from stockade.policy.places import Disk
+    from stockade.sandbox.asynchronous import Sandbox
+    from stockade.sandbox.blocking import BlockingSandbox
+    from stockade.sandbox.limits import Limit, Limits
+    from stockade.sandbox.plumbing import PIPE, STDOUT
+    from stockade.sandbox.process import Process
+    from stockade.sandbox.result import Result
+    from stockade.sandbox.wrapped import Wrapped
     from stockade.settings.sources import Locations
 
 __all__ = [
+    "PIPE",
+    "STDOUT",
     "Access",
+    "BlockingSandbox",
     "Disk",
     "InvalidTextError",
+    "Limit",
+    "Limits",
     "LivePolicy",
     "Locations",
     "LockedError",
     "PolicyChange",
+    "Process",
+    "Result",
+    "Sandbox",
     "SandboxPolicy",
     "SettingsError",
     "StockadeError",
     "UnavailableError",
+    "Wrapped",
     "__version__",
     "decide_exclusion",
     "decide_host",
@@ -42,17 +58,26 @@ __all__ = [
 
 #: Where each name comes from, as the imports above say it to type checkers: module, and name there if it differs.
 _HOMES = {
+    "PIPE": "stockade.sandbox.plumbing",
+    "STDOUT": "stockade.sandbox.plumbing",
     "Access": "stockade.policy.files",
+    "BlockingSandbox": "stockade.sandbox.blocking",
     "Disk": "stockade.policy.places",
     "InvalidTextError": "stockade.errors",
+    "Limit": "stockade.sandbox.limits",
+    "Limits": "stockade.sandbox.limits",
     "LivePolicy": "stockade.policy.live",
     "Locations": "stockade.settings.sources",
     "LockedError": "stockade.errors",
     "PolicyChange": "stockade.policy.live",
+    "Process": "stockade.sandbox.process",
+    "Result": "stockade.sandbox.result",
+    "Sandbox": "stockade.sandbox.asynchronous",
     "SandboxPolicy": "stockade.policy.model",
     "SettingsError": "stockade.errors",
     "StockadeError": "stockade.errors",
     "UnavailableError": "stockade.errors",
+    "Wrapped": "stockade.sandbox.wrapped",
     "decide_exclusion": "stockade.policy.exclusion",
     "decide_host": "stockade.policy.decision:decide",
     "decide_path": "stockade.policy.files:judge",

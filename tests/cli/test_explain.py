@@ -178,3 +178,29 @@ def test_names_that_are_not_utf8(place: Here) -> None:
     result = place("explain", os.fsdecode(b"src/\xff\x1b[2J"))
     assert result.status == 0
     assert "\x1b" not in result.out
+
+
+def test_the_plan_is_shown_with_reasons(place: Here) -> None:
+    text = place("explain", "--plan").out
+    assert text.startswith('read-only "/": everything, but for what follows\n')
+    assert f'writable  "{place.project}"' in text
+    assert f'hidden    "{place.home}/secret"' in text
+    facts = place("explain", "--plan", "--json").facts
+    assert {"operation": "hidden", "path": f"{place.home}/secret"}.items() <= {
+        key: value
+        for mount in facts["mounts"]
+        if mount["path"] == f"{place.home}/secret"
+        for key, value in mount.items()
+    }.items()
+    assert facts["refusals"] == []
+
+
+def test_a_plan_that_cannot_be_carried_out(place: Here) -> None:
+    result = place("explain", "--plan", "--deny-read", "/**/secret")
+    assert result.status == 1
+    assert "refused   " in result.out
+
+
+def test_one_thing_at_a_time(place: Here) -> None:
+    assert place("explain").status == 125
+    assert place("explain", "--plan", "x").status == 125

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from stockade.cli import flags
 from stockade.cli.context import context
+from stockade.cli.parser import UsageError
 from stockade.escape import escape
 from stockade.policy.explain import CommandExplanation, PathExplanation, Subject
 
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from stockade.policy.decision import NetworkDecision
     from stockade.policy.explain import Explanation
     from stockade.policy.files import FileVerdict
+    from stockade.policy.model import SandboxPolicy
     from stockade.settings.layer import Origin
     from stockade.settings.sources import Locations
 
@@ -22,14 +24,16 @@ if TYPE_CHECKING:
 class Options(flags.PolicyOptions):
     """What the command line parses to."""
 
-    target: str
+    target: str | None
     subject: str | None
+    plan: bool
 
 
 def configure(parser: Parser) -> None:
     """Add the arguments."""
-    parser.add_argument("target", metavar="PATH|HOST[:PORT]|COMMAND", help="what to judge; quote a command")
+    parser.add_argument("target", nargs="?", metavar="PATH|HOST[:PORT]|COMMAND", help="what to judge; quote a command")
     kinds = parser.add_mutually_exclusive_group()
+    kinds.add_argument("--plan", action="store_true", help="show what the walls would do about files, and why")
     for subject in Subject:
         kinds.add_argument(
             f"--{subject.value}",
@@ -47,7 +51,12 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     from stockade.policy.explain import classify, explain
     from stockade.policy.places import Disk
 
+    if options.plan == bool(options.target is not None):
+        message = "give one thing to judge, or --plan"
+        raise UsageError(message, "for example: stockade explain ./notes.txt")
     policy = context(options, shown, locations).policy
+    if options.target is None:
+        return _plan(options, shown, policy)
     disk = Disk()
     subject = Subject(options.subject) if options.subject else classify(options.target, policy, disk)
     explanation = explain(options.target, subject, policy, disk)
@@ -57,6 +66,26 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     for line in _lines(explanation, shown):
         shown.line(line)
     return 0
+
+
+def _plan(options: Options, shown: Terminal, policy: SandboxPolicy) -> int:
+    """Print the plan of mounts; 1 if it could not be carried out."""
+    from stockade.filesystem.scan import plan_now
+
+    plan = plan_now(policy.files)
+    if options.json:
+        shown.json(
+            {
+                "mounts": [{"operation": m.operation.value, "path": m.path, "reason": m.reason} for m in plan.mounts],
+                "absent": [{"path": one.path, "reason": one.reason} for one in plan.placeholders],
+                "notes": list(plan.notes),
+                "refusals": list(plan.refusals),
+            }
+        )
+    else:
+        for line in plan.lines():
+            shown.line(line)
+    return 1 if plan.refusals else 0
 
 
 def _facts(explanation: Explanation) -> dict[str, object]:

@@ -82,6 +82,7 @@ _WHOLE: tuple[tuple[Verdict, str, str], ...] = (
     ),
     (REFUSED, "no command enters or lists other namespaces", "setns listns"),
     (REFUSED, "a file handle reaches files around the mounts", "open_by_handle_at"),
+    (ABSENT, "its flags and mode lie in memory, where a filter cannot read them; programs fall back", "openat2"),
     (REFUSED, "kernel keyrings are shared with the host", "keyctl add_key request_key"),
     (
         REFUSED,
@@ -114,6 +115,11 @@ _FILE_TYPE = 0xF000
 _CHARACTER_DEVICE, _BLOCK_DEVICE = 0x2000, 0x6000
 _TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD = 0x5412, 0x541C, 0x541D, 0x5423
 _SETLEASE = 1024
+_SETUID = 0o4000
+_CREATES = 0o100 | 0o20000000  # O_CREAT, and what O_TMPFILE has besides O_DIRECTORY
+_KEEPS_RIGHTS = "a setuid file would stay on the host and give its owner's rights to everybody"
+#: Calls that set a mode, and which argument that is.
+_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
 _NEW_LISTENER = 0x8
 # PER_LINUX32, UNAME26 and ADDR_NO_RANDOMIZE: build tools, debuggers and sanitizers set these on themselves.
 _COMMON_PERSONALITY = 0x0006_0008
@@ -129,6 +135,11 @@ _BY_ARGUMENT: tuple[SyscallRule, ...] = (
         (is_one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD),),
     ),
     SyscallRule("fcntl", REFUSED, "a lease holds back whoever opens the file on the host", (is_one_of(1, _SETLEASE),)),
+    *(SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(mode, _SETUID),)) for name, mode in _MODES.items()),
+    *(
+        SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(flags, _CREATES), has_any_bit(flags + 1, _SETUID)))
+        for name, flags in (("open", 1), ("openat", 2))
+    ),
     SyscallRule("mknod", REFUSED, "no devices", (is_one_of(1, _CHARACTER_DEVICE, _BLOCK_DEVICE, mask=_FILE_TYPE),)),
     SyscallRule("mknodat", REFUSED, "no devices", (is_one_of(2, _CHARACTER_DEVICE, _BLOCK_DEVICE, mask=_FILE_TYPE),)),
     SyscallRule(
