@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.platforms.linux import keeper
+from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.jail import Ended, Jail, Request
 from stockade.platforms.linux.mount import JailSpec, Mount
 
@@ -36,6 +38,52 @@ def test_everything_ends_whoever_is_killed(jail: Jail, tmp_path: Path, victim: s
     os.close(reader)
     answer = jail.receive()
     assert answer is None if victim != "first" else isinstance(answer, Ended)
+
+
+def test_when_the_owner_has_closed_a_jail_whose_keeper_was_killed_every_command_is_dead(tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for _ in range(5):
+        jail = Jail.start()
+        jail.build(JailSpec((Mount("writable", str(tmp_path)),)))
+        jail.wait_ready()
+        (tmp_path / "up").unlink(missing_ok=True)
+        line = "for i in $(seq 60); do sleep 60 & done; : >up; wait"
+        jail.run(Request(("sh", "-c", line), ENVIRONMENT, str(tmp_path)), (nothing,) * 3)
+        while not (tmp_path / "up").exists():
+            time.sleep(0.001)
+        commands = [child for first in children(launcher_of(jail)) for child in below(first)]
+        os.kill(jail.pid, signal.SIGKILL)
+        assert jail.receive() is None
+        jail.close()
+        assert [pid for pid in commands if Path(f"/proc/{pid}").exists()] == []
+    os.close(nothing)
+
+
+@pytest.mark.parametrize("says", [True, False])
+def test_a_builder_that_dies_is_heard_of_though_its_launcher_holds_the_channel(*, says: bool) -> None:
+    mine, theirs = Channel.pair()
+    builder = os.fork()
+    if builder == 0:
+        if says:
+            theirs.send(Packet(b"l", 7))
+        os._exit(0)
+    process = os.pidfd_open(builder)
+    assert select.select([process], [], [], 20)[0]
+    word = keeper._hear(mine, process)
+    assert (word and word.number) == (7 if says else None)
+    assert keeper._is_dead(process)
+    os.waitpid(builder, 0)
+    assert keeper._is_dead(process)
+    os.close(process)
+    mine.close()
+    theirs.close()
+
+
+def test_a_process_that_lives_is_not_dying() -> None:
+    process = os.pidfd_open(os.getpid())
+    assert not keeper._is_dying(process)
+    assert not keeper._is_dead(process)
+    os.close(process)
 
 
 @pytest.mark.parametrize("copied", [pytest.param(False, id="alone"), pytest.param(True, id="a-fork-holds-the-channel")])
@@ -73,6 +121,10 @@ def test_everything_ends_with_the_owner(tmp_path: Path, *, copied: bool) -> None
 def launcher_of(jail: Jail) -> int:
     (launcher,) = children(jail.pid)
     return launcher
+
+
+def below(pid: int) -> list[int]:
+    return [each for child in children(pid) for each in (child, *below(child))]
 
 
 def children(pid: int) -> list[int]:

@@ -43,6 +43,43 @@ def test_announced_signalled_and_ended(jail: Jail, tmp_path: Path) -> None:
     os.close(nothing)
 
 
+def test_a_spare_that_was_killed_costs_no_command(jail: Jail, tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    (launcher,) = children(jail.pid)
+    (spare,) = children(launcher)
+    # Both happen before the launcher looks.
+    os.kill(launcher, signal.SIGSTOP)
+    os.kill(spare, signal.SIGKILL)
+    number = jail.run(Request(("sh", "-c", "exit 7"), ENVIRONMENT, str(tmp_path)), (nothing,) * 3)
+    os.kill(launcher, signal.SIGCONT)
+    answer = jail.receive()
+    os.close(nothing)
+    assert isinstance(answer, Ended)
+    assert (answer.number, os.waitstatus_to_exitcode(answer.status)) == (number, 7)
+
+
+def test_a_signal_for_a_command_whose_first_process_was_killed_hurts_nobody(jail: Jail, tmp_path: Path) -> None:
+    nothing = os.open(os.devnull, os.O_RDWR)
+    (launcher,) = children(jail.pid)
+    number = jail.run(Request(("sleep", "60"), ENVIRONMENT, str(tmp_path), announce=True), (nothing,) * 3)
+    assert jail.receive() == Started(number)
+    first = next(pid for pid in children(launcher) if children(pid))
+    os.kill(first, signal.SIGSTOP)
+    jail.signal(number, signal.SIGUSR1)  # is never read
+    other = jail.run(Request(("true",), ENVIRONMENT, str(tmp_path)), (nothing,) * 3)
+    answer = jail.receive()
+    assert isinstance(answer, Ended)
+    assert answer.number == other
+    os.kill(launcher, signal.SIGSTOP)
+    os.kill(first, signal.SIGKILL)
+    jail.signal(number, signal.SIGUSR1)
+    os.kill(launcher, signal.SIGCONT)
+    answer = jail.receive()
+    os.close(nothing)
+    assert isinstance(answer, Ended)
+    assert (answer.number, os.waitstatus_to_exitcode(answer.status)) == (number, -9)
+
+
 def test_fifty_commands_at_once(jail: Jail, tmp_path: Path) -> None:
     nothing = os.open(os.devnull, os.O_RDWR)
     numbers = [

@@ -4,6 +4,7 @@ import os
 import select
 import signal
 import sys
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -133,6 +134,39 @@ def test_killed_helpers_are_told_and_replaced(yard: Yard) -> None:
     assert "helpers were killed" in outcome.failure
     yard.walls.renew(policy)
     assert yard.status("true") == 0
+
+
+@pytest.mark.parametrize("victim", ["keeper", "launcher"])
+def test_helpers_killed_while_nothing_runs_are_replaced_before_the_next_command(yard: Yard, victim: str) -> None:
+    policy = yard.policy()
+    yard.walls.renew(policy)
+    assert yard.status("true") == 0
+    current = yard.walls._current
+    assert current is not None
+    keeper = current.jail.pid
+    with open(f"/proc/{keeper}/task/{keeper}/children", encoding="ascii") as file:
+        launcher = os.pidfd_open(int(file.read()))
+    os.kill(keeper, signal.SIGKILL) if victim == "keeper" else signal.pidfd_send_signal(launcher, signal.SIGKILL)
+    assert select.select([launcher], [], [], 20)[0], "it outlives its keeper"
+    os.close(launcher)
+    yard.walls.renew(policy)
+    assert yard.status("true") == 0
+
+
+def test_a_command_that_has_ended_or_lost_its_helpers_is_neither_signalled_nor_ended(yard: Yard) -> None:
+    yard.walls.renew(yard.policy())
+    done = yard.launch("true")
+    yard.outcome()
+    lost = yard.launch("sleep 60")
+    current = yard.walls._current
+    assert current is not None
+    os.kill(current.jail.pid, signal.SIGKILL)
+    while not current.jail.is_gone():
+        time.sleep(0.001)
+    for ticket in (done, lost):
+        yard.walls.signal(ticket, signal.SIGTERM)
+        yard.walls.end(ticket)
+    assert yard.outcome().ticket == lost
 
 
 def test_what_cannot_be_enforced_is_refused(yard: Yard) -> None:
