@@ -69,4 +69,4 @@ def test_the_readme_does_what_it_says(tmp_path: Path) -> None:
     words = [sys.executable, "-c", _block("python")]
     ran = subprocess.run(words, cwd=home, env={"HOME": str(home)}, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
-    assert [line.split(" ")[0] for line in ran.stdout.splitlines()] == ["allowed:", "may", "no"]
+    assert [line.split(" ")[0] for line in ran.stdout.splitlines()] == ["hello", "0", "allowed:", "may", "no"]
