@@ -36,7 +36,13 @@ def test_a_command_that_runs_has_no_result() -> None:
 
 def test_a_command_that_could_not_start_says_why() -> None:
     with pytest.raises(StockadeError, match="exec: no such thing"):
-        running(Outcome(1, failure="exec: no such thing", error=2)).result()
+        running(Outcome(1, 127 << 8, failure="exec: no such thing", error=2)).result()
+
+
+def test_a_command_that_was_lost_is_not_said_to_have_never_started() -> None:
+    with pytest.raises(UnavailableError) as caught:
+        running(Outcome(1, failure="the helpers were killed")).result()
+    assert (caught.value.message, caught.value.hint) == ("the helpers were killed", "try again")
 
 
 def test_a_session_that_is_not_open_says_so(ground: Ground) -> None:

@@ -4,12 +4,16 @@ Used where this process may make them: as root, or under a service manager that 
 session falls back to rlimits. The command's first process puts itself into the groups, through descriptors
 that were opened here, before it starts anything.
 
+The owner holds a lock (flock) on each group's directory: one whose lock can be had is of an owner that was killed, and
+whoever makes the next group beside it removes it.
+
 Both versions of the interface are spoken: with version 2 one group serves both limits, with version 1 each has
 a hierarchy of its own. Source of truth: the kernel's admin-guide/cgroup-v2 and cgroup-v1.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import time
 from contextlib import suppress
@@ -26,6 +30,8 @@ if TYPE_CHECKING:
 MOUNT: Final = "/sys/fs/cgroup"
 _TRIES: Final = 50
 _PAUSE: Final = 0.002
+_NAME: Final = "stockade-"
+_DIRECTORY: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Controller(Value):
@@ -57,6 +63,7 @@ class Group:
         self.verdict: Limit | None = None
         self._controllers: list[tuple[Controller, str]] = []
         self._paths: list[str] = []
+        self._locks: list[int] = []
 
     @classmethod
     def make(cls, limits: Limits) -> Group | None:
@@ -76,10 +83,12 @@ class Group:
 
     def add(self, parent: str, controllers: tuple[Controller, ...], values: dict[Limit, int]) -> bool:
         """Make one group below ``parent`` for these controllers; tell whether it enforces them."""
-        path = f"{parent}/stockade-{os.urandom(6).hex()}"
+        path = f"{parent}/{_NAME}{os.urandom(6).hex()}"
+        sweep(parent)
         try:
             os.mkdir(path)
             self._paths.append(path)
+            self._locks.append(_locked(path))
             for controller in controllers:
                 _write(f"{path}/{controller.setting}", str(values[controller.limit]))
                 self._controllers.append((controller, path))
@@ -100,13 +109,40 @@ class Group:
             os.close(self.descriptors.pop())
         while self._paths:
             _remove(self._paths.pop())
+        while self._locks:
+            os.close(self._locks.pop())
         self._controllers.clear()
+
+
+def sweep(parent: str) -> None:
+    """Remove the groups below ``parent`` whose owners were killed."""
+    with suppress(OSError):
+        for name in os.listdir(parent):
+            if name.startswith(_NAME):
+                with suppress(OSError):  # it is somebody's, or went meanwhile
+                    lock = _locked(f"{parent}/{name}")
+                    try:
+                        os.rmdir(f"{parent}/{name}")
+                    finally:
+                        os.close(lock)
+
+
+def _locked(path: str) -> int:
+    """Open and lock a directory. Raises if somebody else has it."""
+    descriptor = os.open(path, _DIRECTORY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return descriptor
 
 
 def _version_2(group: Group, values: dict[Limit, int]) -> bool:
     controllers = tuple(one for one in VERSION_2 if one.limit in values)
     own = _own("")
-    if own is None:
+    # Where both versions are mounted this is a plain directory, in which anything can be made and nothing counts.
+    if own is None or not os.path.exists(f"{MOUNT}/cgroup.controllers"):
         return False
     for parent in _at_and_above(MOUNT, own):
         _delegate(parent, controllers)
@@ -177,5 +213,8 @@ def _read(path: str) -> str:
 
 
 def _write(path: str, text: str) -> None:
-    with open(path, "w", encoding="ascii") as file:
-        file.write(text)
+    file = os.open(path, os.O_WRONLY | os.O_CLOEXEC)  # never made: what is not there cannot be set
+    try:
+        os.write(file, text.encode())
+    finally:
+        os.close(file)

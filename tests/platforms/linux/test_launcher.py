@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 from pathlib import Path
@@ -49,7 +50,7 @@ def test_a_spare_that_was_killed_costs_no_command(jail: Jail, tmp_path: Path) ->
     (spare,) = children(launcher)
     # Both happen before the launcher looks.
     os.kill(launcher, signal.SIGSTOP)
-    os.kill(spare, signal.SIGKILL)
+    kill(spare)
     number = jail.run(Request(("sh", "-c", "exit 7"), ENVIRONMENT, str(tmp_path)), (nothing,) * 3)
     os.kill(launcher, signal.SIGCONT)
     answer = jail.receive()
@@ -71,7 +72,7 @@ def test_a_signal_for_a_command_whose_first_process_was_killed_hurts_nobody(jail
     assert isinstance(answer, Ended)
     assert answer.number == other
     os.kill(launcher, signal.SIGSTOP)
-    os.kill(first, signal.SIGKILL)
+    kill(first)
     jail.signal(number, signal.SIGUSR1)
     os.kill(launcher, signal.SIGCONT)
     answer = jail.receive()
@@ -135,6 +136,14 @@ def test_a_thousand_commands_leave_nothing(jail: Jail, outcome: Outcome) -> None
 def launcher_of(jail: Jail) -> int:
     (launcher,) = children(jail.pid)
     return launcher
+
+
+def kill(pid: int) -> None:
+    """Kill a process and wait until it is dead, though nobody buries it."""
+    process = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    assert select.select([process], [], [], 20)[0]
+    os.close(process)
 
 
 def children(pid: int) -> list[int]:
