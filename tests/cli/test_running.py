@@ -2,8 +2,10 @@ from __future__ import annotations
 
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -71,6 +73,18 @@ def test_before_the_command_runs_a_signal_ends_us() -> None:
     finally:
         forwarding.end()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_signal_that_python_dropped_ends_us_when_the_command_starts() -> None:
+    forwarding = Forwarding()
+    try:
+        with suppress(Interrupted):
+            signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted) as caught:
+            forwarding.to(Mock())(Mock())
+        assert caught.value.number == signal.SIGTERM
+    finally:
+        forwarding.end()
 
 
 def test_keys_of_a_terminal_reach_the_command(outside: Outside) -> None:

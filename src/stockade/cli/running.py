@@ -112,6 +112,7 @@ class Forwarding:
         self.pause: Callable[[], None] | None = None
         self.resume: Callable[[], None] | None = None
         self._target: tuple[BlockingSandbox, Running] | None = None
+        self._came: int | None = None
         self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
 
@@ -120,6 +121,9 @@ class Forwarding:
 
         def started(running: Running) -> None:
             self._target = sandbox, running
+            if self._came is not None:
+                # Python drops what is raised while it cleans an object up.
+                raise Interrupted(self._came)
 
         return started
 
@@ -138,6 +142,7 @@ class Forwarding:
         if self._target is not None:
             self._send(number)
         elif number != signal.SIGCONT:
+            self._came = number
             raise Interrupted(number)
 
     def _stop(self, _number: int, _frame: object) -> None:
