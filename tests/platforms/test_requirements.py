@@ -42,7 +42,7 @@ def test_install_command(requirement: Requirement, known: str, root: bool, comma
 
 def test_every_family_has_every_package() -> None:
     assert {requirement.program: set(requirement.packages) for requirement in LINUX} == {
-        key: set(INSTALLERS) for key in ("bwrap", "rg", "nft", "ip")
+        key: set(INSTALLERS) for key in ("bwrap", "nft", "ip")
     }
 
 

@@ -18,6 +18,7 @@ POLICY = compile_policy(EMPTY, cwd="/nowhere/project", home="/nowhere/home")
     [
         ("/x", Subject.PATH),
         ("a/b", Subject.PATH),
+        (".bashrc", Subject.PATH),
         ("ssh://host", Subject.HOST),
         ("host.example:1", Subject.HOST),
         ("host.example", Subject.HOST),

@@ -8,6 +8,7 @@ import pytest
 
 from stockade.errors import StockadeError
 from stockade.sandbox.blocking import BlockingSandbox
+from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 
 if TYPE_CHECKING:
@@ -56,6 +57,26 @@ def test_processor_limit(sandbox: BlockingSandbox) -> None:
 
 def test_open_files_limit(sandbox: BlockingSandbox) -> None:
     assert sandbox.run("ulimit -n", limits=Limits(open_files=33)).output == "33\n"
+
+
+def require_groups() -> None:
+    group = Group.make(Limits(memory=1 << 30, processes=100))
+    if group is None:
+        pytest.skip("control groups are not writable here")
+    group.close()
+
+
+def test_memory_of_the_whole_tree(sandbox: BlockingSandbox) -> None:
+    require_groups()
+    line = "python3 -c 'bytearray(300 << 20)' & python3 -c 'bytearray(300 << 20)'; wait"
+    assert sandbox.run(line, limits=Limits(memory=200 << 20)).limit is Limit.MEMORY
+    assert sandbox.run("true", limits=Limits(memory=200 << 20)).limit is None
+
+
+def test_processes_of_the_whole_tree(sandbox: BlockingSandbox) -> None:
+    require_groups()
+    done = sandbox.run("for i in 1 2 3 4 5 6 7 8 9; do sleep 0.2 & done; wait", limits=Limits(processes=5))
+    assert done.limit is Limit.PROCESSES
 
 
 def test_big_output_is_whole(sandbox: BlockingSandbox) -> None:

@@ -48,12 +48,6 @@ BWRAP: Final = Requirement(
     "the door where AppArmor bars all other programs from user namespaces",
     _packages("bubblewrap", gentoo="sys-apps/bubblewrap"),
 )
-RIPGREP: Final = Requirement(
-    "rg",
-    Need.OPTIONAL,
-    "finds protected files faster in large trees",
-    _packages("ripgrep", gentoo="sys-apps/ripgrep"),
-)
 NFTABLES: Final = Requirement(
     "nft",
     Need.OPTIONAL,
@@ -66,7 +60,7 @@ IPROUTE: Final = Requirement(
     "carries programs that know no proxy",
     _packages("iproute2", fedora="iproute", gentoo="sys-apps/iproute2"),
 )
-LINUX: Final = (BWRAP, RIPGREP, NFTABLES, IPROUTE)
+LINUX: Final = (BWRAP, NFTABLES, IPROUTE)
 _ADMINISTRATION: Final = "/usr/sbin:/sbin:/usr/local/sbin"
 MACOS: Final = (Requirement("sandbox-exec", Need.REQUIRED, "builds the walls; it is part of macOS", {}),)
 

@@ -61,7 +61,7 @@ def classify(text: str, policy: SandboxPolicy, places: Places) -> Subject:
     """Guess what a text is about. What exists on disk is a path, whatever else it might be."""
     if "://" in text:
         return Subject.HOST
-    if text.startswith(("/", "~", "./", "../")) or text in {".", ".."} or "\0" in text:
+    if text.startswith(("/", "~", ".")) or "\0" in text:
         return Subject.PATH
     if places.exists(os.path.join(policy.cwd, text)):
         return Subject.PATH

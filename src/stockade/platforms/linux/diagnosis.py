@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from stockade.platforms.detect import System, detect
 from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING, barrier, container_remedy
 from stockade.platforms.linux.facts import Trials
-from stockade.platforms.requirements import BWRAP, IPROUTE, NFTABLES, RIPGREP, install_command
+from stockade.platforms.requirements import BWRAP, IPROUTE, NFTABLES, install_command
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -31,6 +31,7 @@ _UPDATES: Final = {
     "arch": "pacman -Syu linux",
     "suse": "zypper update kernel-default",
 }
+_LANDLOCK_SERVES: Final = 2
 _REPORT: Final = "this is not known yet: please report it with the output of `stockade doctor --json`"
 _STEPS: Final = (
     ("user_namespace", "user namespaces"),
@@ -192,13 +193,24 @@ def _fallen(facts: Facts, found: tuple[Finding, ...]) -> Iterator[Finding]:
 
 
 def _comforts(facts: Facts) -> Iterator[Finding]:
+    yield _landlock(facts)
     yield _listener(facts)
     yield _groups(facts)
-    yield _program(facts, RIPGREP, facts.programs.rg)
     yield _program(facts, NFTABLES, facts.programs.nft)
     yield _program(facts, IPROUTE, facts.programs.ip)
     if facts.programs.bwrap or facts.apparmor_restrict_unprivileged_userns:
         yield _program(facts, BWRAP, facts.programs.bwrap, facts.programs.bwrap_version)
+
+
+def _landlock(facts: Facts) -> Finding:
+    what = "Landlock"
+    if facts.landlock >= _LANDLOCK_SERVES:
+        return Finding(Level.OK, what, f"version {facts.landlock}: a second wall around writing")
+    why = (
+        "a second wall around writing needs Linux 5.19 with Landlock: existing pipes outside can be written, "
+        "and a file given as a stream can be opened again"
+    )
+    return Finding(Level.MISSING, what, why, "start the kernel with lsm=landlock,... or use a newer one")
 
 
 def _listener(facts: Facts) -> Finding:

@@ -124,15 +124,22 @@ def _marks() -> tuple[str, ...]:
 
 
 def _cgroup_controllers() -> tuple[str, ...]:
-    """Return the controllers of this process's own group, if groups can be made below it."""
+    """Return the controllers of this process's own groups, of either version, if groups can be made below them."""
     paths = [line[3:] for line in _read("/proc/self/cgroup").splitlines() if line.startswith("0::")]
-    for root in _CGROUP_ROOTS:
-        for path in paths:
-            group = root + path.rstrip("/")
-            controllers = _read(f"{group}/cgroup.controllers").split()
-            if controllers and os.access(group, os.W_OK) and os.access(f"{group}/cgroup.procs", os.W_OK):
-                return tuple(controllers)
-    return ()
+    found: list[str] = []
+    for group in (root + path.rstrip("/") for root in _CGROUP_ROOTS for path in paths):
+        if os.access(group, os.W_OK) and os.access(f"{group}/cgroup.procs", os.W_OK):
+            found += _read(f"{group}/cgroup.controllers").split()
+    return tuple(dict.fromkeys([*found, *(name for name in ("memory", "pids") if _has_old_group(name))]))
+
+
+def _has_old_group(controller: str) -> bool:
+    """Tell whether version 1 of the interface lets a group be made for a controller."""
+    for line in _read("/proc/self/cgroup").splitlines():
+        _, names, path = line.split(":", 2)
+        if controller in names.split(","):
+            return os.access(f"{_CGROUP_ROOTS[0]}/{controller}{path}", os.W_OK)
+    return False
 
 
 def _programs() -> Programs:
