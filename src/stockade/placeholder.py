@@ -1,7 +1,8 @@
 """What a placeholder looks like: a name on the host's disk that a sandbox keeps from being made while commands run.
 
-It is a socket node that nobody may open, which git does not see and no program reads. One name is read by git on the
-host whenever it is there, ``.git/commondir``: its placeholder is a file that says what git would assume anyway.
+It is a socket node that nobody may open, which git does not see and no program reads. Two names are read by git, inside
+and on the host, whenever they are there, ``.git/commondir`` and ``.git/config.worktree``, and without them it gives up:
+their placeholders are files that say what git would assume anyway.
 
 To whoever looks for settings, protected files or anything else, nothing is there.
 """
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     import os
 
 #: Names whose placeholder is a file, and what it must hold to do no harm.
-CONTENTS: Final = {"commondir": b".\n"}
+CONTENTS: Final = {"commondir": b".\n", "config.worktree": b"#\n"}
 FILE_MODE: Final = 0o444
 
 

@@ -13,6 +13,8 @@ import pytest
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.enforcement.conftest import Ground
 
 ROOT = os.geteuid() == 0
@@ -81,3 +83,93 @@ def test_a_directory_as_a_stream_of_a_wrapped_command_is_no_way_out(ground: Grou
         assert (done.returncode != 0, done.stdout) == (True, b"")
     finally:
         os.close(folder)
+
+
+#: Programs that git on the host starts, if it obeys a config that was planted.
+SPY = "#!/bin/sh\ntouch {mark}\n"
+CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = false\n\tworktree = {tree}\n\tfsmonitor = {spy}\n"
+PLANT_BARE = """
+rm -f .git/HEAD
+mkdir -p objects refs && echo 'ref: refs/heads/main' > HEAD && printf '%s' "$CONFIG" > config
+"""
+PLANT_WORKTREE = 'printf "[core]\n\tfsmonitor = $SPY\n" > "$(git rev-parse --git-dir)/config.worktree"'
+GIT = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_NOSYSTEM": "1"} | {
+    f"GIT_{who}_{what}": "x" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL")
+}
+
+
+class _Spy:
+    """A program outside that leaves a mark when somebody on the host starts it."""
+
+    def __init__(self, ground: Ground) -> None:
+        self.mark, self.program = ground.outside / "started", ground.outside / "spy"
+        self.program.write_text(SPY.format(mark=self.mark))
+        self.program.chmod(0o755)
+
+    def environment(self, tree: Path) -> dict[str, str]:
+        return {**GIT, "SPY": str(self.program), "CONFIG": CONFIG.format(tree=tree, spy=self.program)}
+
+    def was_started(self, tree: Path) -> bool:
+        """Have the host look at a tree, and tell whether that started the program."""
+        subprocess.run(["git", "status"], cwd=tree, env={**os.environ, **GIT}, capture_output=True, check=False)
+        started = self.mark.exists()
+        self.mark.unlink(missing_ok=True)
+        return started
+
+
+def _git(*words: str, cwd: Path) -> None:
+    subprocess.run(["git", *words], cwd=cwd, env={**os.environ, **GIT}, capture_output=True, check=True)
+
+
+@pytest.mark.parametrize("repository", [False, True], ids=["no repository", "a repository that is spoilt first"])
+def test_the_project_does_not_become_a_repository_of_the_commands_making(ground: Ground, repository: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    """Git takes a directory with HEAD, objects and refs for a repository, and obeys the config in it."""
+    spy = _Spy(ground)
+    control = ground.root / "control"
+    control.mkdir()
+    for tree in (control, ground.project) if repository else ():
+        _git("init", "-q", cwd=tree)
+    environment = spy.environment(control)
+    subprocess.run(["sh", "-c", PLANT_BARE], cwd=control, env={**os.environ, **environment}, check=True)
+    assert spy.was_started(control)
+    sandbox = ground.sandbox()
+    assert sandbox.run(PLANT_BARE, env=spy.environment(ground.project)).exit_code != 0
+    sandbox.close()
+    assert not spy.was_started(ground.project)
+
+
+def test_a_worktree_gets_no_config_of_the_commands_making(ground: Ground) -> None:
+    """Where worktrees have configs of their own, git obeys one as soon as it is there."""
+    spy = _Spy(ground)
+    main = ground.root / "main"
+    main.mkdir()
+    _git("init", "-q", cwd=main)
+    _git("config", "extensions.worktreeConfig", "true", cwd=main)
+    _git("commit", "-q", "--allow-empty", "-m", "x", cwd=main)
+    _git("worktree", "add", "-q", str(ground.root / "control"), cwd=main)
+    ground.project.rmdir()
+    _git("worktree", "add", "-q", str(ground.project), cwd=main)
+    environment = spy.environment(ground.project)
+    words = ["sh", "-c", PLANT_WORKTREE]
+    subprocess.run(words, cwd=ground.root / "control", env={**os.environ, **environment}, check=True)
+    assert spy.was_started(ground.root / "control")
+    sandbox = ground.sandbox()
+    assert sandbox.run("git commit -q --allow-empty -m y", env=environment).ok
+    assert sandbox.run(words, env=environment).exit_code != 0
+    sandbox.close()
+    assert not spy.was_started(ground.project)
+
+
+@pytest.mark.parametrize("name", ["commondir", "config.worktree", "hooks"])
+def test_what_a_submodule_does_not_have_is_not_made(ground: Ground, name: str) -> None:
+    store = ground.project / ".git" / "modules" / "lib"
+    _git("init", "-q", cwd=ground.project)
+    store.mkdir(parents=True)
+    _git("init", "-q", "--bare", "--template=", ".", cwd=store)
+    line = f"mkdir {store}/{name}.new && mv -T {store}/{name}.new {store}/{name}"
+    assert ground.bare(f"{line} && rmdir {store}/{name}").returncode == 0
+    sandbox = ground.sandbox()
+    assert sandbox.run(line).exit_code != 0
+    assert sandbox.run(f"git --git-dir={store} symbolic-ref HEAD refs/heads/other", env=GIT).ok
+    sandbox.close()
+    assert not (store / name).exists()

@@ -56,6 +56,8 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     **{f"linking {name}": (_at(f"os.link({name!r}, 'twin'); write('twin')"), "EXDEV") for name in FILES},
     **{f"mode of {name}": (_at(f"os.chmod({name!r}, 0o777)"), "EROFS") for name in FILES},
     **{f"making {name}": (_at(f"make({name!r})"), "ENXIO") for name in MISSING},
+    # Git would give up at a socket there: its placeholder is a file.
+    "making .git/config.worktree": (_at("make('.git/config.worktree')"), "EROFS"),
     **{f"making the directory {name}": (_at(f"os.mkdir({name!r})"), "EEXIST") for name in MISSING},
     **{f"making the link {name}": (_at(f"os.symlink('plain', {name!r})"), "EEXIST") for name in MISSING},
     **{f"renaming to {name}": (_at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"), "EBUSY") for name in MISSING},

@@ -52,14 +52,14 @@ def _rules(
     )
 
 
-# A root at which nothing is missing that would be protected: so plans show what they are about.
+# A root at which little is missing that would be protected: so plans show what they are about.
 FULL: Final = {f"/w/{name}": None for name in NAMES} | {
     f"/w/{first}/{entry}": None for first, entries in INNER.items() for entry in entries
 }
 KEPT: Final = {f"read-only /w/{name}" for name in NAMES} | {
     f"read-only /w/{first}/{entry}" for first, entries in INNER.items() for entry in entries
 }
-HELD: Final = {"writable /w", "pin /w/.git", "pin /w/.claude", *KEPT}
+HELD: Final = {"writable /w", "pin /w/.git", "pin /w/.claude", "absent /w/refs", *KEPT}
 
 
 def _short(plan: Plan) -> set[str]:
@@ -77,7 +77,7 @@ def _short(plan: Plan) -> set[str]:
         pytest.param(
             {"/w/": None},
             _rules("."),
-            {"writable /w", *(f"absent /w/{name}" for name in (*NAMES, *INNER))},
+            {"writable /w", *(f"absent /w/{name}" for name in (*NAMES, *INNER, "refs"))},
             id="an-empty-root",
         ),
         pytest.param(FULL, _rules(".", deny=(".",)), set(), id="the-root-is-denied"),
@@ -267,7 +267,7 @@ def test_the_common_directory_is_held_by_a_file_that_git_can_read(tree: MakeTree
     entries = {path: target for path, target in FULL.items() if path != "/w/.git/commondir"}
     plan = make_plan(_rules("."), tree(entries))
     why = ".git/commondir is protected: git on the host takes hooks and config from where it leads"
-    assert plan.placeholders == (Placeholder("/w/.git/commondir", why, "/w", ".\n"),)
+    assert plan.placeholders[0] == Placeholder("/w/.git/commondir", why, "/w", ".\n")
 
 
 @pytest.mark.parametrize(
@@ -340,12 +340,12 @@ def test_300_repositories_need_few_mounts(tree: MakeTree) -> None:
     for number in range(300):
         entries |= {f"/w/r{number}/.git/{name}": None for name in ("hooks", "config", "HEAD", "index")}
     plan = make_plan(_rules("."), tree(entries))
-    assert len(plan.mounts) == len(HELD) + 300 * 4
-    assert plan.placeholders == ()
+    assert len(plan.mounts) == len(HELD - {"absent /w/refs"}) + 300 * 4
+    assert [each.path for each in plan.placeholders] == ["/w/refs"]
 
 
 # Few names, so that rules, links and questions meet.
-WORDS = ("a", "b", "*", "w", ".git", "hooks", ".bashrc", "node_modules", ".claude")
+WORDS = ("a", "b", "*", "w", ".git", "hooks", ".bashrc", "node_modules", ".claude", "refs", "worktrees")
 names = st.sampled_from(WORDS)
 paths = st.lists(names, min_size=1, max_size=4).map(lambda some: "/" + "/".join(some))
 inside = paths.map(lambda path: f"/w{path}")

@@ -73,6 +73,12 @@ def top(tmp_path: Path) -> Path:
         pytest.param(".git/modules/hooks", None, id="a-module-called-hooks"),
         pytest.param(".git/worktrees/wt/config.worktree", ".git/config.worktree", id="config-of-a-worktree"),
         pytest.param(".git/worktrees/wt/HEAD", None, id="commits-in-a-worktree-work"),
+        pytest.param(".git/worktrees/wt/commondir", ".git/commondir", id="missing-in-a-worktree"),
+        pytest.param(".git/worktrees/new/config.worktree", None, id="a-new-worktree"),
+        pytest.param("refs/heads", "refs", id="what-would-make-the-root-a-repository"),
+        pytest.param("objects", None, id="the-rest-of-it"),
+        pytest.param("HEAD", None, id="a-file-called-head"),
+        pytest.param("a/refs", None, id="refs-at-level-1"),
         pytest.param(".claude", None, id="claude-itself"),
         pytest.param(".claude/agents/x.md", ".claude/agents", id="agents"),
         pytest.param(".claude/commands", ".claude/commands", id="missing-commands-at-the-root"),
@@ -96,6 +102,50 @@ def top(tmp_path: Path) -> Path:
 def test_what_is_protected_in_a_repository(top: Path, path: str, name: str | None) -> None:
     found = protected_by(str(top / path), str(top), Search(3), DISK)
     assert (found and found.name) == name
+
+
+@pytest.mark.parametrize(
+    ("there", "kept"),
+    [
+        pytest.param((), "refs", id="nothing"),
+        pytest.param(("refs",), "objects", id="refs"),
+        pytest.param(("refs", "objects"), "HEAD", id="refs-and-objects"),
+        pytest.param(("HEAD",), "refs", id="head"),
+    ],
+)
+def test_one_part_of_a_repository_stays_missing_at_the_root(tmp_path: Path, there: tuple[str, ...], kept: str) -> None:
+    top = tmp_path.resolve()
+    for name in there:
+        (top / name).mkdir()
+    found = {each.name for each in find(str(top), Search(3), DISK)} & {"refs", "objects", "HEAD"}
+    assert found == {kept}
+    judged = [name for name in ("refs", "objects", "HEAD") if protected_by(f"{top}/{name}", str(top), Search(3), DISK)]
+    assert judged == [kept]
+
+
+@pytest.mark.parametrize("store", [".", ".git/modules/lib"], ids=["a-bare-root", "a-submodule"])
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        pytest.param("hooks", ".git/hooks", id="hooks"),
+        pytest.param("config", ".git/config", id="config"),
+        pytest.param("config.worktree", ".git/config.worktree", id="config-of-the-worktree"),
+        pytest.param("commondir", ".git/commondir", id="common-directory"),
+        pytest.param("HEAD", None, id="commits-work"),
+        pytest.param("logs/config", None, id="deeper"),
+    ],
+)
+def test_what_is_missing_in_a_repository_must_not_be_made(
+    tmp_path: Path, store: str, path: str, name: str | None
+) -> None:
+    top = tmp_path.resolve()
+    for folder in ("objects", "refs"):
+        (top / store / folder).mkdir(parents=True)
+    (top / store / "HEAD").touch()
+    place = str(top / store / path)
+    found = protected_by(place, str(top), Search(3), DISK)
+    assert (found and found.name) == name
+    assert [each.name for each in find(str(top), Search(3), DISK) if each.path == place] == ([name] if name else [])
 
 
 @pytest.mark.parametrize(
@@ -156,6 +206,7 @@ def test_find_yields_what_protected_by_names(top: Path) -> None:
     found = {each.path.removeprefix(f"{top}/") for each in find(str(top), Search(3), DISK)}
     assert found == {
         *NAMES,
+        "refs",
         ".claude/agents",
         ".claude/commands",
         ".git/hooks",
@@ -165,6 +216,7 @@ def test_find_yields_what_protected_by_names(top: Path) -> None:
         ".git/modules/lib/foo/hooks",
         ".git/modules/lib/foo/config",
         ".git/worktrees/wt/config.worktree",
+        ".git/worktrees/wt/commondir",
         "a/.git/hooks",
         "a/.git/config",
         "a/.bashrc",
@@ -196,4 +248,4 @@ def test_find_follows_protected_links(tmp_path: Path) -> None:
 def test_a_root_that_is_missing_is_not_protected_itself(tmp_path: Path) -> None:
     root = f"{tmp_path}/new"
     found = {each.path.removeprefix(f"{root}/") for each in find(root, Search(3), DISK)}
-    assert found == {*NAMES, *INNER}
+    assert found == {*NAMES, *INNER, "refs"}

@@ -24,6 +24,7 @@ from stockade.filesystem.expansion import SPECIAL, expand
 from stockade.filesystem.marks import Mark, Marks
 from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
 from stockade.filesystem.search import find_protected
+from stockade.placeholder import CONTENTS
 from stockade.policy.files import survey, with_git_links
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
@@ -40,8 +41,6 @@ if TYPE_CHECKING:
     from stockade.settings.layer import Sourced
 
 _OWN: Final = ("/proc", "/dev")
-# What git reads as "the common directory is this one": the file does no harm and cannot be replaced.
-_HERE: Final = ".\n"
 
 
 def make_plan(rules: FileRules, terrain: Terrain, twins: Iterable[tuple[str, str]] = ()) -> Plan:
@@ -175,8 +174,9 @@ class _Draft:
         if protection.path != protection.place or self._terrain.link(protection.path) is not None:
             trail = follow(protection.path, self._terrain)
             self._pin_links([step.link for step in trail.steps], reason)
-        content = _HERE if protection.name == ".git/commondir" and protection.path.endswith("/commondir") else ""
-        self._mark_place(protection.place, Mark.BARS, reason, content)
+        name = protection.path.rpartition("/")[2]
+        content = CONTENTS.get(name, b"") if protection.name == f".git/{name}" else b""
+        self._mark_place(protection.place, Mark.BARS, reason, content.decode())
 
     def _mark_place(self, path: str, mark: Mark, reason: str, content: str = "") -> None:
         missing = None if self._terrain.exists(path) else first_missing(path, self._terrain)

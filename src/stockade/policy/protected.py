@@ -17,9 +17,10 @@ The rules, for a place that lies in a writable tree:
   that whoever writes it needs neither (gitrepository-layout(5)).
 - In a submodule's repository (``.git/modules``) the entries of ``.git`` are protected as at the root of a tree, and in
   ``.git/worktrees/NAME`` its ``config.worktree`` is, whether they exist or not: git obeys whatever appears there.
-- ``HEAD`` at the root of a writable tree is what would make the tree itself a repository, with a config that git on the
-  host obeys, as soon as its ``.git`` is missing or spoilt. If the root is such a *bare* repository already, the entries
-  of ``.git`` are protected in it instead.
+- A directory that holds ``refs``, ``objects`` and ``HEAD`` is a repository itself as soon as its ``.git`` is missing or
+  spoilt, and git on the host obeys the config in it. So at the root of a writable tree the first of these that is
+  missing is protected (``HEAD`` last, for git finds a file of that name confusing). If none is missing, the entries
+  of ``.git`` are protected there.
 - A *store* is a repository outside the tree that a ``.git`` file leads to (``stockade.policy.git_link``). In it the
   entries of ``.git`` are protected as at the root of a tree, and no other name is.
 
@@ -76,7 +77,8 @@ HELD: Final = frozenset((*NAMES, *INNER))
 CONFIGS: Final = frozenset({"config", "config.worktree"})
 #: What a linked worktree keeps for itself, of all these.
 _OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
-_HEAD: Final = "HEAD"
+#: What makes a directory a repository.
+_REPOSITORY: Final = ("refs", "objects", "HEAD")
 #: Directories below which nothing is searched.
 UNSEARCHED: Final = frozenset({"node_modules", ".git"})
 _GIT_FILE: Final = "git on the host takes its repository from it"
@@ -145,33 +147,35 @@ def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
                 yield found.but(path=root, place=root)
             elif is_at_or_below(found.path, root):
                 yield found
-    if _is_repository(root, places):
+    if not _is_in_git(root) and _is_repository(root, places):
         yield from find_in_store(root, search, places)
-    elif places.exists(_head(root)) and not _is_in_git(root):
-        yield Protection(_HEAD, _head(root), _place(_head(root), places), _BARE)
 
 
 def _as_repository(root: str, names: list[str], search: Search, places: Places) -> Protection | None:
     """Judge ``names`` as a path in a writable tree that is a repository itself, or would become one."""
-    if _is_repository(root, places):
+    if _is_in_git(root):
+        return None
+    missing = _unmade(root, places)
+    if missing is None:
         return _within(".git", root, names, search, places, at_root=True)
-    if names[:1] == [_HEAD] and not _is_in_git(root):
-        return Protection(_HEAD, _head(root), _head(root), _BARE)
+    return missing if missing.path == joined([*names_of(root), *names[:1]]) else None
+
+
+def _unmade(root: str, places: Places) -> Protection | None:
+    """Return what must not be made, or the directory ``root`` would be a repository; ``None`` if it is one."""
+    for name in _REPOSITORY:
+        path = joined([*names_of(root), name])
+        if not places.exists(path):
+            return Protection(name, path, path, _BARE)
     return None
 
 
-def _is_repository(root: str, places: Places) -> bool:
-    """Tell whether git would take a directory for a repository without a tree; what is called ``.git`` is another."""
-    holds = (places.is_directory(joined([*names_of(root), name])) for name in ("objects", "refs"))
-    return not _is_in_git(root) and places.exists(_head(root)) and all(holds)
+def _is_repository(directory: str, places: Places) -> bool:
+    return _unmade(directory, places) is None
 
 
 def _is_in_git(root: str) -> bool:
     return any(name.casefold() == ".git" for name in names_of(root))
-
-
-def _head(root: str) -> str:
-    return joined([*names_of(root), _HEAD])
 
 
 def _around(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
@@ -241,11 +245,7 @@ def _is_kept(names: list[str], directory: str, places: Places) -> bool:
     """Tell whether an entry deep in ``.git``, by its folded names and the place that holds it, must not be made."""
     if names[0] == "worktrees":
         return names[2:] in _OF_A_WORKTREE and places.is_directory(directory)
-    return names[0] == "modules" and _is_store(directory, places)
-
-
-def _is_store(directory: str, places: Places) -> bool:
-    return {_HEAD, "objects", "refs"}.issubset(places.names(directory))
+    return names[0] == "modules" and _is_repository(directory, places)
 
 
 def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
@@ -266,6 +266,9 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
         path = joined([*names_of(root), name])
         if not places.exists(path):
             yield Protection(name, path, path, why)
+    unmade = None if _is_in_git(root) else _unmade(root, places)
+    if unmade is not None:
+        yield unmade
     for first in INNER:
         for name in search.inner(first):
             path = joined([*names_of(root), first, name])
