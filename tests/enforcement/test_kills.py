@@ -489,8 +489,8 @@ def _stop_for_a_while(scene: Scene, program: subprocess.Popen[str], kind: str) -
     def commands() -> list[int]:
         return [child for pid in _helpers(program.pid, "first process") for child in _children(pid)]
 
-    if not _comes_true(commands):
-        pytest.fail(scene.told("there is nobody to stop"))
+    if not _comes_true(lambda: commands() or program.poll() is not None) or program.returncode is not None:
+        pytest.fail(scene.told("there is nobody to stop", program.returncode, *scene.processes()))
     busy = [pid for pid in _helpers(program.pid, "first process") if _children(pid)]
     victim = {"owner": [program.pid], "first process": busy}.get(kind) or _helpers(program.pid, kind)
     os.kill(victim[0], signal.SIGSTOP)

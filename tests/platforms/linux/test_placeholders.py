@@ -646,3 +646,12 @@ def test_a_crowd_never_loses_a_placeholder_and_leaves_none(world: World) -> None
     assert [process.wait() for process in crowd] == [0] * len(crowd)
     world.sweep()
     assert world.left == []
+
+
+def test_a_bare_node_that_is_journaled_goes_even_where_a_file_would_be_made_today(world: World) -> None:
+    path = world.tree / "commondir"
+    os.mknod(path, stat.S_IFSOCK)
+    text = path_entry(str(world.tree)) + nodes_entry(path.lstat().st_ino, ["commondir"])
+    (world.journals / record_name(1, world.tree.stat().st_ino)).write_bytes(text)
+    world.sweep()
+    assert (os.listdir(world.tree), os.listdir(world.journals)) == ([], [])

@@ -259,7 +259,8 @@ def _make_node(name: str, content: bytes | None, place: int) -> None:
 
 def _is_removable(status: os.stat_result, name: str) -> bool:
     """Tell whether this may be one of ours: a placeholder, or a file that is to become one under its temporary name."""
-    if is_placeholder(status, name):
+    # A bare node is one at any name: another version of this program may have made it, and journaled it here.
+    if is_placeholder(status, name) or is_placeholder(status):
         return True
     if not name.startswith(TEMPORARY):
         return False
