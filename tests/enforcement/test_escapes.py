@@ -173,3 +173,25 @@ def test_what_a_submodule_does_not_have_is_not_made(ground: Ground, name: str) -
     assert sandbox.run(f"git --git-dir={store} symbolic-ref HEAD refs/heads/other", env=GIT).ok
     sandbox.close()
     assert not (store / name).exists()
+
+
+@pytest.mark.parametrize("way", ["removed and made again", "taken away and given back"])
+def test_a_file_of_the_same_number_is_closed_again_for_the_next_command(ground: Ground, way: str) -> None:
+    """The wall goes with the name that it lay on, even if the number of the file is the same afterwards."""
+    secret, start_up = ground.outside / "secret", ground.project / ".bashrc"
+    for file in (secret, start_up):
+        file.write_text("first")
+    sandbox = ground.sandbox(filesystem__denyRead=(str(secret),))
+    line = f"cat {secret}; echo bad > .bashrc"
+    assert (sandbox.run(line).stdout, start_up.read_text()) == (b"", "first")
+    for file in (secret, start_up):
+        other = file.with_name("other")
+        os.link(file, other)
+        file.unlink()
+        if way == "taken away and given back":
+            other.rename(file)
+        else:
+            other.unlink()
+            file.write_text("second")
+    before = start_up.read_text()
+    assert (sandbox.run(line).stdout, start_up.read_text()) == (b"", before)

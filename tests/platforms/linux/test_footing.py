@@ -48,3 +48,32 @@ def test_identity(tmp_path: Path) -> None:
     assert identity(str(tmp_path / "none")) is None
     os.symlink("none", tmp_path / "link")
     assert identity(str(tmp_path / "link")) is not None
+
+
+def test_a_number_that_was_given_out_again_is_another_file(tmp_path: Path) -> None:
+    file, folder = tmp_path / "a", tmp_path / "d"
+    file.touch()
+    folder.mkdir()
+    footing = Footing([str(file), str(folder)])
+    file.unlink()
+    file.touch()
+    assert not footing.holds({str(file)})
+    folder.rmdir()
+    folder.mkdir()
+    assert not footing.holds({str(folder)})
+
+
+def test_a_name_that_was_taken_away_and_given_back_does_not_hold(tmp_path: Path) -> None:
+    file = tmp_path / "a"
+    file.touch()
+    footing = Footing([str(file)])
+    os.link(file, tmp_path / "b")
+    file.unlink()
+    os.rename(tmp_path / "b", file)
+    assert not footing.holds({str(file)})
+
+
+def test_a_directory_in_which_something_was_made_holds(tmp_path: Path) -> None:
+    footing = Footing([str(tmp_path)])
+    (tmp_path / "a").touch()
+    assert footing.holds({"/"})

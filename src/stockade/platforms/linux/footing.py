@@ -2,17 +2,37 @@
 
 Renaming a file over a mount point takes the mount away in every namespace. So a jail remembers which file or directory
 each of its mounts lies on, and a path that something happened to is compared before the next command starts.
+
+An inode number does not tell: file systems give that of a removed file to the next one at once, and a file whose name
+was taken away may get it back without the mount. So a file is told by its last change too, and a directory, which
+changes whenever something is made in it, by its birth (statx(2)).
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
-from typing import TYPE_CHECKING
+import stat
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-Identity = tuple[int, int] | None
+Identity = tuple[bytes, bytes, bytes] | None
+
+_AT_FDCWD: Final = -100
+_AT_SYMLINK_NOFOLLOW: Final = 0x100
+_WANTED: Final = 0xFFF  # STATX_BASIC_STATS and STATX_BTIME
+_BIRTH: Final = 0x800
+# Where struct statx has what is asked for.
+_SIZE: Final = 256
+_MASK: Final = slice(0, 4)
+_MODE: Final = slice(28, 30)
+_INODE: Final = slice(32, 40)
+_BORN: Final = slice(80, 92)
+_CHANGED: Final = slice(96, 108)
+_DEVICE: Final = slice(136, 144)
+_libc: Final = ctypes.CDLL(None)
 
 
 class Footing:
@@ -34,11 +54,12 @@ class Footing:
 
 def identity(path: str) -> Identity:
     """Return what tells a file from any other, ``None`` if nothing is there."""
-    try:
-        status = os.lstat(path)
-    except OSError:
+    buffer = ctypes.create_string_buffer(_SIZE)
+    if _libc.statx(_AT_FDCWD, os.fsencode(path), _AT_SYMLINK_NOFOLLOW, _WANTED, buffer) < 0:
         return None
-    return status.st_dev, status.st_ino
+    raw = buffer.raw
+    born = stat.S_ISDIR(int.from_bytes(raw[_MODE], "little")) and int.from_bytes(raw[_MASK], "little") & _BIRTH
+    return raw[_DEVICE], raw[_INODE], raw[_BORN if born else _CHANGED]
 
 
 def _ways(path: str) -> list[str]:
