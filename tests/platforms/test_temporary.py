@@ -70,6 +70,27 @@ def test_the_living_are_left_alone_and_the_dead_are_swept(tmp_path: Path) -> Non
     living.remove()
 
 
+@pytest.mark.parametrize("step", ["chmod", "open"])
+def test_one_that_is_swept_before_it_is_locked_is_made_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    base = os.path.dirname(make(tmp_path).path)
+    act, swept = getattr(os, step), []
+
+    def sweep_first(path: str, *rest: int) -> object:
+        if path.startswith(f"{base}/{PREFIX}") and not swept:
+            swept.append(path)
+            os.rmdir(path)
+        return act(path, *rest)
+
+    monkeypatch.setattr(os, step, sweep_first)
+    made = make(tmp_path)
+    assert len(swept) == 1
+    assert made.path not in swept
+    assert os.path.isdir(made.path)
+    made.remove()
+
+
 def test_names_that_are_not_ours_are_not_swept(tmp_path: Path) -> None:
     (tmp_path / f"{PREFIX}file").write_text("x")
     (tmp_path / f"{PREFIX}link").symlink_to(tmp_path)

@@ -85,13 +85,13 @@ def _make_locked(path: str) -> int | None:
     """Make and lock a directory; ``None`` if somebody was faster with the name, or took it for a dead one."""
     try:
         os.mkdir(path, 0o700)
-        os.chmod(path, 0o700)  # whatever the umask took away
     except FileExistsError:
         return None
     except OSError as error:
         message = f"cannot make the temporary directory {path}: {error.strerror}"
         raise UnavailableError(message, "make room, or set TMPDIR to another directory") from error
-    with suppress(OSError):
+    with suppress(OSError):  # a sweep of somebody else's may have been quicker
+        os.chmod(path, 0o700)  # whatever the umask took away
         descriptor = os.open(path, _FLAGS)
         with suppress(OSError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
