@@ -195,3 +195,12 @@ def test_a_file_of_the_same_number_is_closed_again_for_the_next_command(ground: 
             file.write_text("second")
     before = start_up.read_text()
     assert (sandbox.run(line).stdout, start_up.read_text()) == (b"", before)
+
+
+@pytest.mark.parametrize("name", ["kernel/shmmax", "fs/mqueue/queues_max", "kernel/hostname", "net/ipv4/ip_forward"])
+def test_no_setting_of_the_kernel_is_written_not_even_of_the_sessions_own_namespaces(ground: Ground, name: str) -> None:
+    """Settings of an ipc namespace belong to the user who made it, so that ownership alone would allow it."""
+    sandbox = ground.sandbox()
+    for _ in range(2):  # the second command meets what the first one left
+        done = sandbox.run(f"cat /proc/sys/{name} && echo 1 > /proc/sys/{name}")
+        assert (done.exit_code, b"Read-only file system" in done.stderr or b"denied" in done.stderr) == (1, True)

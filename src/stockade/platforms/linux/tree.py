@@ -263,3 +263,15 @@ def show_processes(*, writable: bool) -> None:
         kernel.move_mount(mount, kernel.AT_FDCWD, b"/proc")
     finally:
         os.close(mount)
+    if writable:
+        _close_settings()
+
+
+def _close_settings() -> None:
+    """Make the kernel's settings read-only: some of the session's own namespaces belong to the user."""
+    copy = kernel.open_tree(kernel.AT_FDCWD, b"/proc/sys", kernel.OPEN_TREE_CLONE)
+    try:
+        kernel.mount_setattr(copy, b"", kernel.AT_EMPTY_PATH, kernel.MOUNT_ATTR_RDONLY)
+        kernel.move_mount(copy, kernel.AT_FDCWD, b"/proc/sys")
+    finally:
+        os.close(copy)
