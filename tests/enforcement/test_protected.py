@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 ROOTS = "{outside}/*/root"
 
 FILES = (".bashrc", ".git/config", ".git/hooks/pre-commit", ".vscode/settings.json", ".claude/commands/go.md")
+# A placeholder is a socket without any permission: root is told that nobody listens.
+CANNOT_OPEN = "ENXIO" if os.geteuid() == 0 else "EACCES"
 MISSING = [
     ".gitconfig",
     ".gitmodules",
@@ -55,7 +57,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     },
     **{f"linking {name}": (_at(f"os.link({name!r}, 'twin'); write('twin')"), "EXDEV") for name in FILES},
     **{f"mode of {name}": (_at(f"os.chmod({name!r}, 0o777)"), "EROFS") for name in FILES},
-    **{f"making {name}": (_at(f"make({name!r})"), "ENXIO") for name in MISSING},
+    **{f"making {name}": (_at(f"make({name!r})"), CANNOT_OPEN) for name in MISSING},
     # Git would give up at a socket there: its placeholder is a file.
     "making .git/config.worktree": (_at("make('.git/config.worktree')"), "EROFS"),
     **{f"making the directory {name}": (_at(f"os.mkdir({name!r})"), "EEXIST") for name in MISSING},
@@ -88,8 +90,8 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "replacing a protected link": (_at("os.rename('linked/plain', 'linked/.bashrc')"), "EBUSY"),
     "removing a protected link": (_at("os.unlink('linked/.bashrc')"), "EBUSY"),
     "renaming what holds a protected link": (_at("os.rename('linked', 'aside')"), "EBUSY"),
-    "a dangling protected link": (_at("make('dangling/.bashrc')"), "ENXIO"),
-    "making what a dangling link leads to": (_at("make('dangling/nowhere')"), "ENXIO"),
+    "a dangling protected link": (_at("make('dangling/.bashrc')"), CANNOT_OPEN),
+    "making what a dangling link leads to": (_at("make('dangling/nowhere')"), CANNOT_OPEN),
     "replacing a dangling link": (_at("os.unlink('dangling/.bashrc')"), "EBUSY"),
     "the directory that a .git link leads to": (_at("make('gitlink/real/hooks/pre-commit')"), "EROFS"),
     "through a .git link": (_at("make('gitlink/.git/hooks/pre-commit')"), "EROFS"),
