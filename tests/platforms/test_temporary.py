@@ -75,7 +75,8 @@ def test_one_that_is_swept_before_it_is_locked_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     base = os.path.dirname(make(tmp_path).path)
-    act, swept = getattr(os, step), []
+    act = getattr(os, step)
+    swept: list[str] = []
 
     def sweep_first(path: str, *rest: int) -> object:
         if path.startswith(f"{base}/{PREFIX}") and not swept:
