@@ -7,6 +7,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stockade.platforms.linux import launcher, message
 from stockade.platforms.linux.jail import Ended, Jail, Request, Started
 
 if TYPE_CHECKING:
@@ -148,3 +149,10 @@ def kill(pid: int) -> None:
 
 def children(pid: int) -> list[int]:
     return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text("ascii").split()]
+
+
+def test_a_first_process_that_fails_in_silence_is_no_success() -> None:
+    failed = launcher._unreported(0, (0, 0), 0)
+    assert (failed.kind, message.Failed.read(failed).step) == (message.FAILED, b"first process")
+    killed = launcher._unreported(9, (1, 2), 3)
+    assert (killed.kind, message.Ended.read(killed).status) == (message.ENDED, 9)

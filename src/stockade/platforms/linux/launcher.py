@@ -244,7 +244,7 @@ class Launcher:
         os.close(watched)
         _, status, usage = os.wait4(job.pid, 0)
         times = (int(usage.ru_utime * _MICROSECONDS), int(usage.ru_stime * _MICROSECONDS))
-        self.answer(job, job.report or message.Ended(status, *times, usage.ru_maxrss).packet(0))
+        self.answer(job, job.report or _unreported(status, times, usage.ru_maxrss))
         if job.namespace is None:
             return
         # One that was killed on its way may have left a copy of the mounts behind that lacks some.
@@ -252,6 +252,13 @@ class Launcher:
             self.copies.append(job.namespace)
         else:
             os.close(job.namespace)
+
+
+def _unreported(status: int, times: tuple[int, int], memory: int) -> Packet:
+    """Answer for a first process that said nothing: killed, with its command; or failed, and then nothing is known."""
+    if os.WIFSIGNALED(status):
+        return message.Ended(status, *times, memory).packet(0)
+    return message.Failed(0, b"first process").packet(0)
 
 
 def _terminals() -> tuple[int, ...]:
