@@ -28,8 +28,10 @@ def test_where_not_all_can_be_opened_none_stays() -> None:
     before = os.listdir("/proc/self/fd")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     for room in range(5):
-        highest = max(int(name) for name in before)
-        resource.setrlimit(resource.RLIMIT_NOFILE, (highest + room, hard))
+        used = {int(name) for name in os.listdir("/proc/self/fd")} - {max(map(int, before))}
+        free = [number for number in range(len(used) + 10) if number not in used]
+        # Five are needed; below this limit as many as ``room`` are free.
+        resource.setrlimit(resource.RLIMIT_NOFILE, (free[room], hard))
         try:
             with pytest.raises(UnavailableError, match="Too many open files"):
                 Streams(None)

@@ -48,7 +48,7 @@ def relayed(
             forwarding.to(sandbox)(process.running)
             forwarding.pause, forwarding.resume = user.restore, user.take
             try:
-                return Relay(sandbox, process, user, options.timeout).run()
+                return Relay(sandbox, process, user, options.timeout, forwarding).run()
             finally:
                 forwarding.pause = forwarding.resume = None
 
@@ -88,9 +88,15 @@ class Relay:
     """Carries bytes between the user's streams and the command's terminal until the command has ended."""
 
     def __init__(
-        self, sandbox: BlockingSandbox, process: BlockingProcess, user: UserTerminal, timeout: float | None
+        self,
+        sandbox: BlockingSandbox,
+        process: BlockingProcess,
+        user: UserTerminal,
+        timeout: float | None = None,
+        forwarding: running.Forwarding | None = None,
     ) -> None:
         """Set the command's terminal as the user's is set."""
+        self._forwarding = forwarding
         self._sandbox = sandbox
         self._process = process
         self._terminal = process.terminal
@@ -123,6 +129,8 @@ class Relay:
         """Wait for something to happen, and do what follows from it."""
         poller = select.poll()
         poller.register(self._sandbox.session.fileno(), select.POLLIN)
+        if self._forwarding is not None:
+            poller.register(self._forwarding.wake, select.POLLIN)
         if self._open and not self._deserted:
             poller.register(self._terminal, select.POLLIN | (select.POLLOUT if self._unsent else 0))
         if self._open and self._listening and len(self._unsent) < _PIECE:
@@ -136,6 +144,8 @@ class Relay:
                 self._from_user()
             elif descriptor == self._terminal and self._open:
                 self._attend(event)
+            elif self._forwarding is not None and descriptor == self._forwarding.wake:
+                self._forwarding.drain()
 
     def _left(self) -> float | None:
         """Return the milliseconds to wait; end the command if its time is over."""

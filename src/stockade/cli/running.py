@@ -37,6 +37,7 @@ _PASSED_ON: Final = (
     signal.SIGUSR2,
     signal.SIGCONT,
 )
+_MANY: Final = 4096
 _STOPPING: Final = 0.05
 _UNRUNNABLE: Final = (126, 127)
 
@@ -113,6 +114,9 @@ class Forwarding:
         self.resume: Callable[[], None] | None = None
         self._target: tuple[BlockingSandbox, Running] | None = None
         self._came: int | None = None
+        # A signal that comes just before we begin to wait would not be looked at before something else happens.
+        self.wake, self._waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._woken_before = signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
 
@@ -131,6 +135,15 @@ class Forwarding:
         """Give the signals back."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        signal.set_wakeup_fd(self._woken_before)
+        os.close(self.wake)
+        os.close(self._waking)
+
+    def drain(self) -> bool:
+        """Note that we are awake: Python has called what the signals are for."""
+        with suppress(BlockingIOError):
+            os.read(self.wake, _MANY)
+        return True
 
     def unrunnable(self) -> int | None:
         """Return what a shell returns for a program that cannot be run, 126 or 127, if that is what happened."""
@@ -173,7 +186,8 @@ def attached(options: RunOptions, shown: Terminal, locations: Locations | None, 
     """Run a command on our own streams, or the user's shell if none is given; return the exit status."""
 
     def attach(sandbox: BlockingSandbox, command: Command, forwarding: Forwarding) -> Result:
-        return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox))
+        beside = {forwarding.wake: forwarding.drain}
+        return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox), beside=beside)
 
     return conducted(options, shown, locations, command, attach)
 

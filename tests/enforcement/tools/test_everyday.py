@@ -63,7 +63,9 @@ def test_everyday_lines(tools_bench: Bench, line: str, expected: str) -> None:
 
 
 def test_ps_shows_the_processes_of_the_command_alone(tools_bench: Bench) -> None:
-    rows = tools_bench.good("sleep 50 & ps -eo args= --no-headers; kill $!").splitlines()
+    rows = tools_bench.good(
+        "sleep 50 & until pidof -q sleep; do :; done; ps -eo args= --no-headers; kill $!"
+    ).splitlines()
     assert [row for row in rows if row.startswith("sleep")] == ["sleep 50"]
     assert len(rows) <= 4
     assert not any("pytest" in row for row in rows)

@@ -10,6 +10,7 @@ Rules: small and quick, for it is started once per command; no command, environm
 from __future__ import annotations
 
 import os
+import select
 import sys
 from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
     SIGCONT,
@@ -21,6 +22,7 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
     SIGTSTP,
     SIGUSR1,
     SIGUSR2,
+    set_wakeup_fd,
     signal,
 )
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
@@ -32,6 +34,7 @@ from stockade.platforms.standard_streams import hold_standard_streams
 SOCKET = "door"
 FAILURE = 125
 _SIGNAL_BASE = 128
+_MANY = 4096
 _PASSED_ON = (SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGCONT)
 _OVER = "the session of this command is over"
 
@@ -50,9 +53,9 @@ def main() -> None:
 def visit(directory: str, order: int) -> int:
     """Run an order and return its status."""
     channel = Channel(connect(directory))
+    wake = pass_signals_on(channel)
     channel.send(Packet(message.VISIT, order, b"", (0, 1, 2)))
-    pass_signals_on(channel)
-    packet = channel.receive()
+    packet = wait_for_answer(channel, wake)
     if packet is None:
         return complain(f"{_OVER}, and so the command was ended")
     if packet.kind == message.ENDED:
@@ -74,8 +77,20 @@ def connect(directory: str) -> socket:
     return end
 
 
-def pass_signals_on(channel: Channel) -> None:
-    """Send every signal of ours to the command; stop with it."""
+def wait_for_answer(channel: Channel, wake: int) -> Packet | None:
+    """Wait for the answer; signals are served meanwhile, even one that comes just before the waiting begins."""
+    poller = select.poll()
+    poller.register(channel.fileno(), select.POLLIN)
+    poller.register(wake, select.POLLIN)
+    while True:
+        for descriptor, _ in poller.poll():
+            if descriptor != wake:
+                return channel.receive()
+            os.read(wake, _MANY)
+
+
+def pass_signals_on(channel: Channel) -> int:
+    """Send every signal of ours to the command; stop with it. Return what becomes readable with each."""
 
     def send(number: int, _frame: object = None) -> None:
         try:
@@ -88,9 +103,12 @@ def pass_signals_on(channel: Channel) -> None:
         send(SIGSTOP)
         os.kill(os.getpid(), SIGSTOP)
 
+    wake, waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+    set_wakeup_fd(waking, warn_on_full_buffer=False)
     for number in _PASSED_ON:
         signal(number, send)
     signal(SIGTSTP, stop)
+    return wake
 
 
 def complain(text: str, hint: str = "") -> int:
