@@ -84,10 +84,6 @@ BORDER = {
 }
 #: What a system call filter refuses before any file is looked at.
 FILTERED = {
-    "openat2": (
-        "kernel('openat2', -100, f'{there}/victim', struct.pack('QQQ', 1, 0, 0), 24); write(f'{there}/victim')",
-        "ENOSYS",
-    ),
     "a file handle": """
 handle = bytearray(struct.pack('Ii', 128, 0) + bytes(128))
 mount = ctypes.c_int()
@@ -117,6 +113,10 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     **{name: (script, "EXDEV") for name, script in BORDER.items()},
     **{name: (script, "EPERM", "ok" if ROOT else "EPERM") for name, script in FILTERED.items()},
     **(ROOT_CALLS if ROOT else {}),
+    "openat2": (
+        "kernel('openat2', -100, f'{there}/victim', struct.pack('QQQ', 1, 0, 0), 24); write(f'{there}/victim')",
+        "ENOSYS",
+    ),
 }
 
 
