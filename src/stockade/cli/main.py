@@ -5,6 +5,7 @@ Exit status: what the command returns; 125 and one line ``stockade: ...`` for ou
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 def start() -> NoReturn:
     """Run the command line of this process and leave at once: taking an interpreter apart takes milliseconds."""
+    gc.disable()  # a short life makes little rubbish, and looking for it takes milliseconds
     status = main()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError, AttributeError):  # closed streams are None

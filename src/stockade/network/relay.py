@@ -68,7 +68,8 @@ class Side(asyncio.Protocol):
                 self.peer.transport.write_eof()
             if self.peer._ended:  # noqa: SLF001 - its other half
                 self.pair.close()
-        return True
+        # TLS knows no half-closed connection: asyncio closes it, and warns of whoever wants otherwise.
+        return self.transport is None or self.transport.get_extra_info("ssl_object") is None
 
     def pause_writing(self) -> None:
         """Read no more from the peer: this side cannot take it."""
@@ -134,9 +135,16 @@ class Relays:
         """Return how many pairs there are."""
         return len(self._pairs)
 
-    def new(self) -> Pair:
-        """Return a pair that is not joined yet."""
-        pair = Pair(self._pairs.discard)
+    def new(self, ended: Callable[[], None] | None = None) -> Pair:
+        """Return a pair that is not joined yet; ``ended`` is told once both of its sides are gone."""
+
+        def forget(pair: Pair) -> None:
+            if pair in self._pairs:
+                self._pairs.discard(pair)
+                if ended is not None:
+                    ended()
+
+        pair = Pair(forget)
         self._pairs.add(pair)
         return pair
 

@@ -28,7 +28,7 @@ def early_walls(environment: Mapping[str, str]) -> Callable[[str], Walls]:
     def walls(temporary: str) -> Walls:
         from stockade.platforms.linux.walls import LinuxWalls
 
-        return LinuxWalls(temporary, jail)
+        return LinuxWalls(temporary, jail, once=True)
 
     return walls
 

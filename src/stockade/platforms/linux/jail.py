@@ -30,10 +30,11 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.passage import Passage
 
 _START = """\
-import sys
+import os, sys
 sys.path.append(sys.argv[1])
 from stockade.platforms.linux.keeper import main
 main(sys.argv[2], sys.argv[3])
+os._exit(0)  # taking an interpreter apart takes milliseconds, for which the owner would wait
 """
 _PACKAGE_DEPTH = 4
 _CHANNEL = 3

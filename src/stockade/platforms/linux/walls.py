@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
-from stockade.filesystem.scan import Scan
+from stockade.filesystem.scan import Scan, plan_now
 from stockade.platforms.backend import Outcome
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux import placeholders
@@ -64,8 +64,12 @@ class _Cell:
 class LinuxWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
-    def __init__(self, temporary: str, started: Jail | None = None) -> None:
-        """Start the helpers at once, unless they are: they come up while the plan is made."""
+    def __init__(self, temporary: str, started: Jail | None = None, *, once: bool = False) -> None:
+        """Start the helpers at once, unless they are: they come up while the plan is made.
+
+        ``once``: the first command follows at once and may be the only one. Watching the disk begins with the second.
+        """
+        self._once = once
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
         self._next: Jail | None = started or Jail.start(self._leavings)
@@ -85,6 +89,8 @@ class LinuxWalls:
         """Build a jail for the plan as it is now, unless the current one fits."""
         if self._current is not None and self._current.jail.is_gone():
             self._current = None  # its helpers were killed; what that means for its commands is heard later
+        if self._once and self._current is not None and not self._ticket and self._current.policy is policy:
+            return self._notes
         plan = self._plan(policy)
         touched = self._scan.take_touched() if self._scan is not None else set()
         current = self._current
@@ -170,6 +176,8 @@ class LinuxWalls:
 
     def _plan(self, policy: SandboxPolicy) -> Plan:
         """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
+        if self._once and not self._ticket:
+            return _possible(plan_now(policy.files))
         if self._scan is None:
             self._scan = Scan(policy.files)
         elif self._rules == policy.files:
@@ -177,10 +185,7 @@ class LinuxWalls:
         else:
             self._scan.follow(policy.files)
         self._rules = policy.files
-        plan = self._scan.plan
-        if plan.refusals:
-            raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
-        return plan
+        return _possible(self._scan.plan)
 
     def _replace(self, policy: SandboxPolicy, plan: Plan) -> None:
         """Build a jail for the plan; commands that run stay in the old one, which goes with the last of them."""
@@ -295,6 +300,13 @@ class LinuxWalls:
         del self._cells[descriptor]
         cell.jail.close()
         cell.lease.release()
+
+
+def _possible(plan: Plan) -> Plan:
+    """Return the plan, or raise if something that the rules ask for cannot be enforced."""
+    if plan.refusals:
+        raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
+    return plan
 
 
 def _request(launch: Launch) -> Request:
