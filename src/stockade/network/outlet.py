@@ -1,0 +1,173 @@
+"""The way out, for those who may: a request is judged, and the connection that it asks for is made.
+
+Everybody who lets connections out does so here, so that none is made that was not judged, each denial is told, and
+each failure has the same words. What is handed out is a connection that carries the client's bytes: an upstream
+proxy that stands between has been spoken to already, but for plain HTTP through an HTTP proxy, which is asked with
+each request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ssl
+from typing import TYPE_CHECKING, TypeAlias
+
+from stockade.network import refusal
+from stockade.network.dial import Pace, dial
+from stockade.network.failure import ConnectError, Failure
+from stockade.network.handshake import handshake
+from stockade.network.stream import Stream
+from stockade.network.tally import Tally
+from stockade.network.upstream import UpstreamKind
+from stockade.policy.decision import NetworkDecision, Reason, Verdict
+from stockade.policy.host import Host
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    import socket
+
+    from stockade.network.gate import Caller, Gate
+    from stockade.network.refusal import Refusal
+    from stockade.network.route import Route, Router
+    from stockade.network.tally import Report
+    from stockade.network.upstream import Upstream
+    from stockade.policy.decision import NetworkRules
+    from stockade.policy.destination import Destination
+
+
+class Opened:
+    """A connection to an allowed destination."""
+
+    def __init__(self, stream: Stream, route: Route) -> None:
+        """Keep the connection with the way that it takes."""
+        self.stream = stream
+        self.route = route
+
+    @property
+    def asks_proxy(self) -> bool:
+        """Whether an HTTP proxy is at its other end, rather than the server."""
+        return self.route.upstream is not None and not self.route.upstream.kind.is_socks
+
+
+class Closed(Value):
+    """There is no connection. ``failure`` is set if that is no rule's fault."""
+
+    refusal: Refusal
+    failure: Failure | None = None
+
+
+Outcome: TypeAlias = Opened | Closed
+
+
+def refusal_of(decision: NetworkDecision) -> Refusal:
+    """Return the words for a denial."""
+    if decision.reason is Reason.FORBIDDEN_ADDRESS and decision.destination is not None:
+        return refusal.by_address(decision.destination, decision.detail, decision.remedy)
+    return refusal.by_policy(decision)
+
+
+class Outlet:
+    """Judges and opens for one session."""
+
+    def __init__(self, gate: Gate, router: Router, report: Report | None = None, *, pace: Pace | None = None) -> None:
+        """Take who judges, who knows the way, and who is told of each denial."""
+        self.gate = gate
+        self._router = router
+        self._pace = pace or Pace()
+        self._tally = Tally(report or (lambda _decision, _command, _times: None))
+
+    def update(self, rules: NetworkRules) -> None:
+        """Use other rules from the next request on."""
+        self.gate.update(rules)
+
+    def close(self) -> None:
+        """Withdraw all questions and tell what was only counted."""
+        self.gate.close()
+        self._tally.flush()
+
+    def tell(self, decision: NetworkDecision, command: str) -> None:
+        """Count a denial."""
+        self._tally.add(decision, command)
+
+    async def decide(self, caller: Caller, host: str, port: int | str) -> NetworkDecision:
+        """Judge one request; a denial is told."""
+        decision = await caller.decide(host, port)
+        if decision.verdict is not Verdict.ALLOW:
+            self.tell(decision, caller.command)
+        return decision
+
+    def still_allows(self, decision: NetworkDecision, opened: Opened) -> bool:
+        """Say whether a connection that stands may be used for another request, by the rules that hold now."""
+        if opened.route.upstream is not None:
+            return True
+        address = opened.stream.address.partition("%")[0]
+        return bool(address) and bool(self.gate.check(decision, (Host.parse(address),)).addresses)
+
+    async def open(self, caller: Caller, decision: NetworkDecision, *, plain: bool = False) -> Outcome:
+        """Make an allowed connection; ``plain`` if it is for plain HTTP requests."""
+        try:
+            route = await self._router.route(decision, plain=plain)
+            if isinstance(route, NetworkDecision):
+                self.tell(route, caller.command)
+                return Closed(refusal_of(route))
+            return Opened(await self._connect(route, plain=plain), route)
+        except ConnectError as error:
+            assert decision.destination is not None  # noqa: S101 - nothing else is ever routed
+            late = error.failure is Failure.TIMED_OUT
+            return Closed(refusal.unreachable(decision.destination, error.message, timed_out=late), error.failure)
+
+    async def _connect(self, route: Route, *, plain: bool) -> Stream:
+        connection = await dial(route.addresses, route.port, self._pace)
+        stream = Stream()
+        try:
+            async with asyncio.timeout(self._pace.seconds):
+                await _begin(stream, connection, route.upstream)
+                if route.upstream is not None and (route.upstream.kind.is_socks or not plain):
+                    await _shake_hands(stream, route.upstream, route.destination)
+        except OSError as error:
+            stream.abort()
+            connection.close()
+            raise _upstream_error(route, error) from None
+        except BaseException:
+            stream.abort()
+            connection.close()
+            raise
+        return stream
+
+
+async def _begin(stream: Stream, connection: socket.socket, upstream: Upstream | None) -> None:
+    encrypted = upstream is not None and upstream.kind is UpstreamKind.HTTPS
+    await asyncio.get_running_loop().create_connection(
+        lambda: stream,
+        sock=connection,
+        ssl=ssl.create_default_context() if encrypted else None,
+        server_hostname=upstream.host.text if upstream is not None and encrypted else None,
+    )
+
+
+async def _shake_hands(stream: Stream, upstream: Upstream, destination: Destination) -> None:
+    talk = handshake(upstream, destination)
+    await stream.write(talk.opening())
+    while not talk.done:
+        data = await stream.read()
+        if not data:
+            raise ConnectError(Failure.UPSTREAM_BROKEN, str(destination), "it closed the connection")
+        await stream.write(talk.receive(data))
+    stream.put_back(talk.trailing)
+
+
+def _upstream_error(route: Route, error: OSError) -> ConnectError:
+    """Say what a fault after dialling means: without an upstream proxy nothing is said then."""
+    where = str(route.destination)
+    if isinstance(error, TimeoutError):
+        return ConnectError(Failure.TIMED_OUT, where, "the upstream proxy said nothing")
+    if route.upstream is None:
+        return ConnectError(Failure.OTHER, where)
+    if isinstance(error, ssl.SSLError):
+        return ConnectError(Failure.UPSTREAM_BROKEN, where, "its TLS certificate or protocol was not accepted")
+    return ConnectError(Failure.UPSTREAM_BROKEN, where, "it closed the connection")
+
+
+def other_name(destination: Destination, why: str) -> NetworkDecision:
+    """Return the denial of a connection that was made for one name and then used for another."""
+    return NetworkDecision(Reason.MALFORMED_HOST, str(destination), detail=f"{destination}: {why}")

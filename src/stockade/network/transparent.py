@@ -1,0 +1,159 @@
+"""Connections of programs that know no proxy, carried to where they believe to be connected.
+
+The network of a session leads every connection here. Where it was meant to go is an address that stands for a name
+(``fake_address``), or a real one; that is judged as a proxy's request would be, the name is resolved outside, and the
+bytes are joined.
+
+Rules: a refusal is a connection that is reset at once. A name that the client gives itself must be the one that the
+connection is for: the server name of TLS on any port, the Host of each request on port 80. Where an address was
+connected to there is no such name for TLS. A server that speaks first is passed on at once: such protocols give no
+name. Who does not speak is waited for as long as for any idle connection; who begins a TLS hello must end it in time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stockade.errors import InvalidTextError
+from stockade.escape import escape
+from stockade.network.forwarding import HttpConnection
+from stockade.network.outlet import Closed, other_name
+from stockade.network.server_name import Malformed, Name, NeedMore, ServerNameReader
+from stockade.network.service import Service
+from stockade.policy.decision import Verdict
+from stockade.policy.host import Host, HostKind
+
+if TYPE_CHECKING:
+    import socket
+
+    from stockade.network.fake_address import FakeAddresses
+    from stockade.network.limits import Admissions, ProxyLimits
+    from stockade.network.outlet import Outlet
+    from stockade.network.server_name import Finding
+    from stockade.network.service import Visit
+    from stockade.network.stream import Stream
+    from stockade.policy.destination import Destination
+
+#: Returns the address and port that an accepted connection was made to; raises ``OSError`` if nobody knows.
+Original: TypeAlias = Callable[["socket.socket"], tuple[str, int]]
+#: Returns the id of the command that made an accepted connection, empty if nobody knows.
+Whose: TypeAlias = Callable[["socket.socket"], str]
+
+_HTTP_PORT: Final = 80
+
+
+class TransparentProxy:
+    """Serves on any number of listening sockets, in one event loop."""
+
+    def __init__(
+        self,
+        outlet: Outlet,
+        names: FakeAddresses,
+        original: Original,
+        *,
+        whose: Whose = lambda _connection: "",
+        limits: ProxyLimits | None = None,
+        admissions: Admissions | None = None,
+    ) -> None:
+        """Take the way out, what addresses stand for, and who knows where a connection was meant to go."""
+        self._outlet = outlet
+        self._names = names
+        self._original = original
+        self._whose = whose
+        self._service = Service(self._visited, limits, admissions)
+
+    def __len__(self) -> int:
+        """Return how many connections there are."""
+        return len(self._service)
+
+    async def serve(self, listener: socket.socket) -> None:
+        """Take in connections from now on; the socket is the proxy's own, and closed with it."""
+        self._service.listen(listener)
+
+    async def close(self) -> None:
+        """End every connection, and leave nothing behind."""
+        await self._service.close()
+
+    async def _visited(self, visit: Visit) -> None:
+        address, port = self._original(visit.connection)
+        name = self._names.hold(address)
+        if name is not None:
+            visit.when_over(lambda: self._names.release(address))
+        command = self._whose(visit.connection)
+        if visit.ticket.refused or visit.ticket.bind(command):
+            visit.stream.reset()
+            return
+        await self._carry(visit, address if name is None else name.text, port, command)
+
+    async def _carry(self, visit: Visit, host: str, port: int, command: str) -> None:
+        caller = self._outlet.gate.caller(command)
+        decision = await self._outlet.decide(caller, host, port)
+        if decision.verdict is not Verdict.ALLOW or decision.destination is None:
+            visit.stream.reset()
+            return
+        if port == _HTTP_PORT:
+            deadline = asyncio.get_running_loop().time() + visit.limits.next_seconds
+            connection = HttpConnection(visit, self._outlet, lambda _given: caller, decision.destination)
+            await connection.serve(deadline)
+            return
+        opened = await self._outlet.open(caller, decision)
+        if isinstance(opened, Closed):
+            visit.stream.reset()
+            return
+        try:
+            await self._begin(visit, opened.stream, decision.destination, command)
+        finally:
+            opened.stream.abort()
+
+    async def _begin(self, visit: Visit, server: Stream, destination: Destination, command: str) -> None:
+        """Look at what the client says first, unless the server does, and join the two."""
+        client = visit.stream
+        async with asyncio.timeout(visit.limits.idle_seconds):
+            await _first_to_speak(client, server)
+        if client.readable:
+            said, finding = await _hello(client, visit.limits.handshake_seconds)
+            why = _mismatch(finding, destination)
+            if why:
+                self._outlet.tell(other_name(destination, why), command)
+                client.reset()
+                return
+            await server.write(said)
+        visit.join(server)
+
+
+async def _first_to_speak(client: Stream, server: Stream) -> None:
+    waiting = [asyncio.create_task(stream.wait()) for stream in (client, server)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _hello(client: Stream, seconds: float) -> tuple[bytes, Finding]:
+    """Read until it is known which server the client names; return what was read, too."""
+    reader = ServerNameReader()
+    said = bytearray()
+    async with asyncio.timeout(seconds):
+        while True:
+            data = await client.read()
+            said += data
+            finding = reader.receive(data)
+            if not data or not isinstance(finding, NeedMore):
+                return bytes(said), finding
+
+
+def _mismatch(finding: Finding, destination: Destination) -> str:
+    """Say why a connection must not go on, or nothing."""
+    if isinstance(finding, Malformed):
+        return f"its TLS hello cannot be read: {finding.why}"
+    if not isinstance(finding, Name) or destination.host.kind is not HostKind.NAME:
+        return ""
+    try:
+        named = Host.parse(finding.host_text)
+    except InvalidTextError:
+        named = None
+    return "" if named == destination.host else f'its TLS server name is "{escape(finding.host_text)}"'
