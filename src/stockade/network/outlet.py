@@ -120,9 +120,12 @@ class Outlet:
         connection = await dial(route.addresses, route.port, self._pace)
         stream = Stream()
         try:
+            if route.upstream is None:
+                await asyncio.get_running_loop().create_connection(lambda: stream, sock=connection)
+                return stream
             async with asyncio.timeout(self._pace.seconds):
                 await _begin(stream, connection, route.upstream)
-                if route.upstream is not None and (route.upstream.kind.is_socks or not plain):
+                if route.upstream.kind.is_socks or not plain:
                     await _shake_hands(stream, route.upstream, route.destination)
         except OSError as error:
             stream.abort()
@@ -135,13 +138,13 @@ class Outlet:
         return stream
 
 
-async def _begin(stream: Stream, connection: socket.socket, upstream: Upstream | None) -> None:
-    encrypted = upstream is not None and upstream.kind is UpstreamKind.HTTPS
+async def _begin(stream: Stream, connection: socket.socket, upstream: Upstream) -> None:
+    encrypted = upstream.kind is UpstreamKind.HTTPS
     await asyncio.get_running_loop().create_connection(
         lambda: stream,
         sock=connection,
         ssl=ssl.create_default_context() if encrypted else None,
-        server_hostname=upstream.host.text if upstream is not None and encrypted else None,
+        server_hostname=upstream.host.text if encrypted else None,
     )
 
 
