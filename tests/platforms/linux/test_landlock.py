@@ -43,7 +43,8 @@ from stockade.platforms.linux import kernel, landlock
 inside, outside, stream = sys.argv[1:]
 given = os.open(stream, os.O_WRONLY), os.open(outside, os.O_RDONLY)
 kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-landlock.restrict(landlock.handled(landlock.version()), [os.fsencode(inside)], given)
+rights = landlock.handled(landlock.version())
+landlock.restrict(landlock.prepare(rights, [os.fsencode(inside)]), rights, given)
 def attempt(deed):
     try:
         deed()

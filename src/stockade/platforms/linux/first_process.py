@@ -118,11 +118,13 @@ def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
     number = 0
     try:
         mine = _prepare(channel, namespace, setting)
+        rules = _rules(setting)
         packet = mine.receive()
         if packet is None:
             return
         number = packet.number
-        mine.send(_Command(Run.read(packet), packet.descriptors, setting, mine).serve(number).packet(number))
+        command = _Command(Run.read(packet), packet.descriptors, setting, mine, rules)
+        mine.send(command.serve(number).packet(number))
     except StepError as failure:
         Channel.adopt(CHANNEL).send(Failed.of(failure.step, failure.__cause__ or failure).packet(number))
 
@@ -148,6 +150,12 @@ def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Chann
     return mine
 
 
+def _rules(setting: Setting) -> int:
+    """Prepare what may be written, while nobody waits; -1 where there is no Landlock."""
+    with _Step(b"landlock"):
+        return landlock.prepare(setting.rights, setting.grounds) if setting.rights else -1
+
+
 def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
     if namespace is None:
         kernel.unshare(kernel.CLONE_NEWNS)
@@ -160,11 +168,12 @@ def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
 class _Command:
     """One request on its way."""
 
-    def __init__(self, run: Run, descriptors: tuple[int, ...], setting: Setting, channel: Channel) -> None:
+    def __init__(self, run: Run, descriptors: tuple[int, ...], setting: Setting, channel: Channel, rules: int) -> None:
         self.run = run
         self.streams, self.groups = descriptors[:_STREAMS], descriptors[_STREAMS:]
         self.setting = setting
         self.channel = channel
+        self.rules = rules
         self.pid = 0
         self.listener = -1
 
@@ -188,7 +197,7 @@ class _Command:
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
         if self.setting.rights:
             with _Step(b"landlock"):
-                landlock.restrict(self.setting.rights, self.setting.grounds, self.streams)
+                landlock.restrict(self.rules, self.setting.rights, self.streams)
         with _Step(b"filter"):
             self.install_filters()
         signal(SIGINT, SIG_DFL)

@@ -74,6 +74,11 @@ _LAST_FD = 0xFFFF_FFFF
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
 _Long = ctypes.c_long
+# Made once: ctypes forgets an array type that nobody holds, and makes it anew with each use.
+_TwoHalves = ctypes.c_uint32 * 2
+_SixHalves = ctypes.c_uint32 * 6
+_ThreeWords = ctypes.c_uint64 * 3
+_FourWords = ctypes.c_uint64 * 4
 
 
 def _checked(result: int, path: bytes = b"") -> int:
@@ -105,7 +110,7 @@ def umount(target: bytes) -> None:
 
 def resolve(path: bytes) -> int:
     """Open a path for naming only (``O_PATH``), refusing links in every component."""
-    how = (ctypes.c_uint64 * 3)(
+    how = _ThreeWords(
         os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
     )
     return _checked(_libc.syscall(_Long(_OPENAT2), _Long(AT_FDCWD), path, how, _Long(ctypes.sizeof(how))), path)
@@ -124,7 +129,7 @@ def move_mount(mount: int, target: int, path: bytes = b"") -> None:
 
 def mount_setattr(mount: int, path: bytes, flags: int, attributes: int, propagation: int = 0) -> None:
     """Set attributes on a mount, or on all below it (``AT_RECURSIVE``)."""
-    wanted = (ctypes.c_uint64 * 4)(attributes, 0, propagation, 0)
+    wanted = _FourWords(attributes, 0, propagation, 0)
     size = _Long(ctypes.sizeof(wanted))
     _checked(_libc.syscall(_Long(_MOUNT_SETATTR), _Long(mount), path, _Long(flags), wanted, size), path)
 
@@ -162,9 +167,9 @@ def close_on_exec_from(first: int) -> None:
 
 def limit_capabilities(kept: int) -> None:
     """Drop every capability whose bit is not set from what this process has and may hand on."""
-    header = (ctypes.c_uint32 * 2)(_CAPABILITY_VERSION_3, 0)
+    header = _TwoHalves(_CAPABILITY_VERSION_3, 0)
     low, high = kept & 0xFFFF_FFFF, kept >> _CAP_BITS_PER_WORD
-    data = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
+    data = _SixHalves(low, low, 0, high, high, 0)
     _checked(_libc.capset(header, data))
 
 

@@ -50,12 +50,17 @@ def outermost(mounts: list[tuple[bytes, bytes, bytes]], writable: frozenset[byte
     return [path for path in targets if not any(path.startswith(_below(other)) for other in targets if other != path)]
 
 
-def restrict(rights: int, places: list[bytes], streams: tuple[int, ...]) -> None:
-    """Allow this process, and all that it starts, to write at these places and on these streams alone."""
+def prepare(rights: int, places: list[bytes]) -> int:
+    """Return rules that allow to write at these places alone, ahead of need: they take most of the time."""
     rules = kernel.landlock_create(rights)
+    for path in (*places, *_PLACES):
+        _allow_path(rules, rights, path)
+    return rules
+
+
+def restrict(rules: int, rights: int, streams: tuple[int, ...]) -> None:
+    """Put this process, and all that it starts, under the rules, which are taken; these streams may be written too."""
     try:
-        for path in (*places, *_PLACES):
-            _allow_path(rules, rights, path)
         for stream in streams:
             if fcntl.fcntl(stream, fcntl.F_GETFL) & os.O_ACCMODE != os.O_RDONLY:
                 _allow_stream(rules, rights, stream)
