@@ -8,6 +8,7 @@ there at all (``collect_ignore_glob`` in a conftest of its own), rather than ski
 from __future__ import annotations
 
 import os
+import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,11 @@ import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Generator
+
+# Whoever started the tests (nohup, say) may have had a signal ignored, which every command would inherit.
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 ENFORCEMENT = Path(__file__).parent / "enforcement"
 
