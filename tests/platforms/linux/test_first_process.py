@@ -35,7 +35,7 @@ ENVIRONMENT = {"PATH": "/usr/bin:/bin"}
             "env | sort | tr '\\n' ' '", (0, "COLOUR=red PATH=/usr/bin:/bin PWD={tmp} ", ""), id="nothing-else"
         ),
         pytest.param("ls /proc/self/fd", (0, "0\n1\n2\n3\n", ""), id="no-leaked-descriptor"),
-        pytest.param("echo $$; ls -d /proc/[0-9]* | wc -l", (0, "2\n4\n", ""), id="sees-only-its-own-processes"),
+        pytest.param("echo $$; set -- /proc/[0-9]*; echo $#", (0, "2\n2\n", ""), id="sees-only-its-own-processes"),
         pytest.param("trap 'echo got' PIPE; kill -PIPE $$", (0, "got\n", ""), id="sigpipe-is-not-ignored"),
         pytest.param("grep SigBlk /proc/self/status", (0, "SigBlk:\t0000000000000000\n", ""), id="no-signal-blocked"),
         pytest.param(

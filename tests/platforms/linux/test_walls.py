@@ -214,3 +214,18 @@ def test_a_new_jail_keeps_the_localhost_of_the_session(yard: Yard) -> None:
     client = yard.launch(f"exec {python} -c \"import socket; socket.create_connection(('127.0.0.1', 80), 5)\"")
     ended = {outcome.ticket: os.waitstatus_to_exitcode(outcome.status) for outcome in (yard.outcome(), yard.outcome())}
     assert ended == {server: 0, client: 0}
+
+
+def test_walls_that_were_interrupted_while_they_were_made_leave_nothing(
+    yard: Yard, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("stockade.platforms.linux.walls.Footing", interrupted)
+    monkeypatch.setattr("stockade.platforms.linux.placeholders.Lease.changed", property(interrupted))
+    with pytest.raises(KeyboardInterrupt):
+        yard.walls.renew(yard.policy())
+    assert os.listdir(yard.project)
+    yard.walls.close()
+    assert os.listdir(yard.project) == []

@@ -129,10 +129,13 @@ class Lease:
         self._verdicts.update((start + name, verdict) for name, verdict in verdicts.items())
 
 
-def acquire(paths: Iterable[str], journals: str = "") -> Lease:
-    """Put placeholders at these paths, absolute and resolved, and hold them."""
+def acquire(paths: Iterable[str], journals: str = "", lease: Lease | None = None) -> Lease:
+    """Put placeholders at these paths, absolute and resolved, and hold them.
+
+    Who can be interrupted at any moment gives an empty ``lease`` that is known already to whoever cleans up.
+    """
     grouped = _grouped(paths)
-    lease = Lease()
+    lease = lease or Lease()
     try:
         journals = journals or journal_directory()
         for parent, names in grouped.items():

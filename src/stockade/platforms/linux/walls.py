@@ -84,6 +84,8 @@ class LinuxWalls:
         self._ticket = 0
         self._door: Door | None = None
         self._shared: tuple[int, ...] = ()
+        #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
+        self._pending: Lease | None = None
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
@@ -162,6 +164,9 @@ class LinuxWalls:
             self._next = None
         for cell in tuple(self._cells.values()):
             self._drop(cell)
+        if self._pending is not None:
+            self._pending.release()
+            self._pending = None
         self._places.clear()
         self._current = None
         while self._shared:
@@ -208,6 +213,7 @@ class LinuxWalls:
         self._notes = plan.notes + held.notes
         old, self._current = self._current, _Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
+        self._pending = None
         self._poll.register(jail.fileno(), select.EPOLLIN)
         if self._door is not None:
             self._lead(self._door, self._current, old)
@@ -236,7 +242,8 @@ class LinuxWalls:
     def _keep(self, policy: SandboxPolicy, plan: Plan) -> tuple[Plan, Lease]:
         """Put the placeholders in place; where one is not missing after all, plan again."""
         for _ in range(_ATTEMPTS):
-            lease = placeholders.acquire(placeholder.path for placeholder in plan.placeholders)
+            lease = self._pending = placeholders.Lease()
+            placeholders.acquire((placeholder.path for placeholder in plan.placeholders), lease=lease)
             if not lease.changed:
                 return plan, lease
             where = lease.changed[0].path
