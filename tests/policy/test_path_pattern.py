@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from stockade.errors import InvalidTextError, StockadeError
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, names_of, spelled
 
-CWD, HOME = "/work/repo", "/home/ann"
+CWD, HOME = "/srv/repo", "/home/ann"
 
 
 def parse(text: str, base: str | None = None) -> PathPattern:
@@ -17,12 +17,12 @@ def parse(text: str, base: str | None = None) -> PathPattern:
 @pytest.mark.parametrize(
     ("text", "path"),
     [
-        pytest.param(".", "/work/repo", id="dot"),
-        pytest.param("a", "/work/repo/a", id="relative"),
-        pytest.param("./a/", "/work/repo/a", id="trailing-slash"),
-        pytest.param("a//b/./c", "/work/repo/a/b/c", id="empty-and-dot-names-vanish"),
-        pytest.param("a/../b", "/work/repo/b", id="dot-dot-as-text"),
-        pytest.param("../b", "/work/b", id="above-cwd"),
+        pytest.param(".", "/srv/repo", id="dot"),
+        pytest.param("a", "/srv/repo/a", id="relative"),
+        pytest.param("./a/", "/srv/repo/a", id="trailing-slash"),
+        pytest.param("a//b/./c", "/srv/repo/a/b/c", id="empty-and-dot-names-vanish"),
+        pytest.param("a/../b", "/srv/repo/b", id="dot-dot-as-text"),
+        pytest.param("../b", "/srv/b", id="above-cwd"),
         pytest.param("../../../../b", "/b", id="above-the-root-is-the-root"),
         pytest.param("/", "/", id="root"),
         pytest.param("/etc", "/etc", id="absolute"),
@@ -31,21 +31,21 @@ def parse(text: str, base: str | None = None) -> PathPattern:
         pytest.param("~", "/home/ann", id="home"),
         pytest.param("~/", "/home/ann", id="home-slash"),
         pytest.param("~/x", "/home/ann/x", id="in-home"),
-        pytest.param("./~x", "/work/repo/~x", id="a-name-with-a-tilde"),
-        pytest.param("a~", "/work/repo/a~", id="tilde-at-the-end"),
-        pytest.param("dir/**", "/work/repo/dir", id="trailing-deep-is-the-directory"),
-        pytest.param("dir/**/**/", "/work/repo/dir", id="trailing-deeps"),
-        pytest.param("**", "/work/repo", id="deep-alone"),
+        pytest.param("./~x", "/srv/repo/~x", id="a-name-with-a-tilde"),
+        pytest.param("a~", "/srv/repo/a~", id="tilde-at-the-end"),
+        pytest.param("dir/**", "/srv/repo/dir", id="trailing-deep-is-the-directory"),
+        pytest.param("dir/**/**/", "/srv/repo/dir", id="trailing-deeps"),
+        pytest.param("**", "/srv/repo", id="deep-alone"),
         pytest.param("/**", "/", id="everything"),
-        pytest.param(r"a\*b", "/work/repo/a*b", id="escaped-star"),
-        pytest.param(r"a\\b", "/work/repo/a\\b", id="escaped-backslash"),
-        pytest.param(r"\[x\]", "/work/repo/[x]", id="escaped-brackets"),
-        pytest.param(r"\{a,b}", "/work/repo/{a,b}", id="escaped-brace"),
-        pytest.param("{{name}}", "/work/repo/{{name}}", id="braces-without-alternatives"),
-        pytest.param("a]b", "/work/repo/a]b", id="closing-bracket-alone"),
-        pytest.param("a b\nc", "/work/repo/a b\nc", id="spaces-and-newlines"),
-        pytest.param("\udcff", "/work/repo/\udcff", id="not-utf-8"),
-        pytest.param("\udcc3\udca9", "/work/repo/é", id="one-name-one-spelling"),
+        pytest.param(r"a\*b", "/srv/repo/a*b", id="escaped-star"),
+        pytest.param(r"a\\b", "/srv/repo/a\\b", id="escaped-backslash"),
+        pytest.param(r"\[x\]", "/srv/repo/[x]", id="escaped-brackets"),
+        pytest.param(r"\{a,b}", "/srv/repo/{a,b}", id="escaped-brace"),
+        pytest.param("{{name}}", "/srv/repo/{{name}}", id="braces-without-alternatives"),
+        pytest.param("a]b", "/srv/repo/a]b", id="closing-bracket-alone"),
+        pytest.param("a b\nc", "/srv/repo/a b\nc", id="spaces-and-newlines"),
+        pytest.param("\udcff", "/srv/repo/\udcff", id="not-utf-8"),
+        pytest.param("\udcc3\udca9", "/srv/repo/é", id="one-name-one-spelling"),
     ],
 )
 def test_a_literal_pattern_is_one_place(text: str, path: str) -> None:
@@ -60,7 +60,7 @@ def test_a_literal_pattern_is_one_place(text: str, path: str) -> None:
         pytest.param("/x", "/srv/app", "/srv/app/x", id="one-slash-is-the-base"),
         pytest.param("/x/../..", "/srv/app", "/srv", id="above-the-base"),
         pytest.param("//x", "/srv/app", "/x", id="two-slashes-are-absolute"),
-        pytest.param("x", "/srv/app", "/work/repo/x", id="relative-is-not"),
+        pytest.param("x", "/srv/app", "/srv/repo/x", id="relative-is-not"),
         pytest.param("~/x", "/srv/app", "/home/ann/x", id="home-is-not"),
         pytest.param("/x", "/srv/a*", "/srv/a*/x", id="the-base-is-names"),
     ],
@@ -162,10 +162,10 @@ def test_depth_on_a_path(text: str, path: str, depth: int | None) -> None:
 @pytest.mark.parametrize(
     ("text", "prefix"),
     [
-        pytest.param("a/b*/c", "/work/repo/a", id="up-to-the-first-wildcard"),
-        pytest.param("*", "/work/repo", id="cwd"),
+        pytest.param("a/b*/c", "/srv/repo/a", id="up-to-the-first-wildcard"),
+        pytest.param("*", "/srv/repo", id="cwd"),
         pytest.param("/**/x", "/", id="root"),
-        pytest.param(r"a\*/b?", "/work/repo/a*", id="escapes-are-names"),
+        pytest.param(r"a\*/b?", "/srv/repo/a*", id="escapes-are-names"),
     ],
 )
 def test_static_prefix(text: str, prefix: str) -> None:
