@@ -32,7 +32,7 @@ def _write(file: Path) -> None:
     file.write_text("{}")
 
 
-def _locations(root: Path, cwd: str = "home/srv/repo/sub") -> Locations:
+def _locations(root: Path, cwd: str = "home/work/repo/sub") -> Locations:
     (root / cwd).mkdir(parents=True, exist_ok=True)
     return Locations(str(root / cwd), str(root / "home"), str(root / "etc/managed-settings.json"))
 
@@ -40,9 +40,9 @@ def _locations(root: Path, cwd: str = "home/srv/repo/sub") -> Locations:
 def test_every_layer_highest_first(root: Path) -> None:
     for name in ("10.json", "9.json", "b.json", "a.txt", ".hidden.json", "B.json"):
         _write(root / "etc/managed-settings.d" / name)
-    _write(root / "home/srv/repo/.claude/settings.json")
+    _write(root / "home/work/repo/.claude/settings.json")
     locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
-    home, project, etc = root / "home", root / "home/srv/repo", root / "etc"
+    home, project, etc = root / "home", root / "home/work/repo", root / "etc"
     assert sources(locations) == (
         Source(Layer.COMMAND_LINE, "/given.json"),
         Source(Layer.POLICY, f"{etc}/managed-settings.d/b.json"),
@@ -81,34 +81,34 @@ def test_in_home_its_files_are_the_users_alone(root: Path) -> None:
 @pytest.mark.parametrize(
     ("made", "cwd", "project"),
     [
-        pytest.param([], "home/srv/repo/sub", "home/srv/repo/sub", id="nothing there: the working directory"),
-        pytest.param(["home/srv/repo/.git/HEAD"], "home/srv/repo/sub", "home/srv/repo", id="the repository's root"),
-        pytest.param(["home/srv/repo/.git"], "home/srv/repo/sub", "home/srv/repo", id="a worktree's .git file"),
+        pytest.param([], "home/work/repo/sub", "home/work/repo/sub", id="nothing there: the working directory"),
+        pytest.param(["home/work/repo/.git/HEAD"], "home/work/repo/sub", "home/work/repo", id="the repository's root"),
+        pytest.param(["home/work/repo/.git"], "home/work/repo/sub", "home/work/repo", id="a worktree's .git file"),
         pytest.param(
-            ["home/srv/repo/.git/HEAD", "home/srv/.stockade/settings.json"],
-            "home/srv/repo/sub",
-            "home/srv/repo",
+            ["home/work/repo/.git/HEAD", "home/work/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo",
             id="nothing above the repository counts",
         ),
         pytest.param(
-            ["home/srv/repo/.git/HEAD", "home/srv/repo/.stockade/settings.json"],
-            "home/srv/repo/sub",
-            "home/srv/repo",
+            ["home/work/repo/.git/HEAD", "home/work/repo/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo",
             id="the root itself counts",
         ),
         *(
-            pytest.param([f"home/srv/{name}"], "home/srv/repo/sub", "home/work", id=f"found by {name}")
+            pytest.param([f"home/work/{name}"], "home/work/repo/sub", "home/work", id=f"found by {name}")
             for name in NAMES
         ),
         pytest.param(
-            ["home/srv/repo/sub/.claude/settings.json", "home/srv/repo/.stockade/settings.json"],
-            "home/srv/repo/sub",
-            "home/srv/repo/sub",
+            ["home/work/repo/sub/.claude/settings.json", "home/work/repo/.stockade/settings.json"],
+            "home/work/repo/sub",
+            "home/work/repo/sub",
             id="the nearest wins",
         ),
-        pytest.param(["home/.stockade/settings.json"], "home/srv/repo", "home/srv/repo", id="home is no project"),
-        pytest.param(["home/.git/HEAD"], "home/srv/repo", "home/srv/repo", id="home is no repository"),
-        pytest.param([".stockade/settings.json"], "home/srv/repo", "home/srv/repo", id="nothing above home counts"),
+        pytest.param(["home/.stockade/settings.json"], "home/work/repo", "home/work/repo", id="home is no project"),
+        pytest.param(["home/.git/HEAD"], "home/work/repo", "home/work/repo", id="home is no repository"),
+        pytest.param([".stockade/settings.json"], "home/work/repo", "home/work/repo", id="nothing above home counts"),
         pytest.param(["opt/.stockade/settings.json"], "opt/x/y", "opt", id="outside home"),
         pytest.param(["opt/.stockade/other.json"], "opt/x/y", "opt/x/y", id="the directory alone is nothing"),
     ],
@@ -121,8 +121,8 @@ def test_the_project_directory(root: Path, made: list[str], cwd: str, project: s
 
 def test_a_broken_link_counts_as_a_settings_file(root: Path) -> None:
     locations = _locations(root)
-    (root / "home/srv/.stockade").mkdir()
-    (root / "home/srv/.stockade/settings.json").symlink_to("gone")
+    (root / "home/work/.stockade").mkdir()
+    (root / "home/work/.stockade/settings.json").symlink_to("gone")
     assert project_directory(locations) == str(root / "home/work")
 
 
@@ -142,10 +142,10 @@ def test_links_do_not_hide_home(root: Path) -> None:
 
 
 def test_all_settings_files_there_or_not(root: Path) -> None:
-    _write(root / "home/srv/repo/.git/HEAD")
-    _write(root / "home/srv/repo/sub/.stockade/settings.json")
+    _write(root / "home/work/repo/.git/HEAD")
+    _write(root / "home/work/repo/sub/.stockade/settings.json")
     locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
-    places = [root / "home", root / "home/srv/repo/sub", root / "home/srv/repo"]
+    places = [root / "home", root / "home/work/repo/sub", root / "home/work/repo"]
     assert settings_files(locations) == (
         "/given.json",
         "/flag.json",
