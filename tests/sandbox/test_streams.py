@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import resource
+from contextlib import suppress
 
 import pytest
 
@@ -27,14 +28,19 @@ def test_all_three_open_and_close_together() -> None:
 def test_where_not_all_can_be_opened_none_stays() -> None:
     before = os.listdir("/proc/self/fd")
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    for room in range(5):
-        used = {int(name) for name in os.listdir("/proc/self/fd")} - {max(map(int, before))}
-        free = [number for number in range(len(used) + 10) if number not in used]
-        # Five are needed; below this limit as many as ``room`` are free.
-        resource.setrlimit(resource.RLIMIT_NOFILE, (free[room], hard))
-        try:
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, before)) + 20, hard))
+    filling: list[int] = []
+    try:
+        with suppress(OSError):
+            while True:
+                filling.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(5):  # as many are needed; each time one more is free
             with pytest.raises(UnavailableError, match="Too many open files"):
                 Streams(None)
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+            os.close(filling.pop())
+        Streams(None).finish()
+    finally:
+        for descriptor in filling:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert os.listdir("/proc/self/fd") == before
