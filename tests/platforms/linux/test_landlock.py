@@ -71,7 +71,7 @@ def test_writing_is_for_the_places_and_the_streams_alone(tmp_path: Path) -> None
     (root / "inside" / "sub").mkdir(parents=True)
     for name in ("outside", "stream"):
         (root / name).write_text("x")
-    words = [sys.executable, "-c", ALONE, root / "inside", root / "outside", root / "stream"]
+    words = [sys.executable, "-c", ALONE, *(str(root / name) for name in ("inside", "outside", "stream"))]
     done = subprocess.run(words, capture_output=True, text=True, check=True, env={**os.environ})
     assert done.stdout.split() == [
         "done",

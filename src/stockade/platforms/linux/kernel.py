@@ -110,9 +110,7 @@ def umount(target: bytes) -> None:
 
 def resolve(path: bytes) -> int:
     """Open a path for naming only (``O_PATH``), refusing links in every component."""
-    how = _ThreeWords(
-        os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS
-    )
+    how = _ThreeWords(os.O_PATH | os.O_CLOEXEC | os.O_NOFOLLOW, 0, RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS)
     return _checked(_libc.syscall(_Long(_OPENAT2), _Long(AT_FDCWD), path, how, _Long(ctypes.sizeof(how))), path)
 
 
