@@ -6,7 +6,7 @@ Each error is one line that says what is wrong (``message``) and one that says w
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

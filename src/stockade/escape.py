@@ -14,7 +14,7 @@ default-ignorable characters that it counts as letters or marks.
 
 from __future__ import annotations
 
-from typing import Final
+from stockade.annotation import Final
 
 _GAP: Final = "..."
 

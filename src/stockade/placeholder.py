@@ -10,7 +10,8 @@ To whoever looks for settings, protected files or anything else, nothing is ther
 from __future__ import annotations
 
 import stat
-from typing import TYPE_CHECKING, Final
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import os

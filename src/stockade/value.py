@@ -10,7 +10,7 @@ out; ``check`` is called once all fields are set and may raise; nothing can be s
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NoReturn, Self, dataclass_transform
+from stockade.annotation import Any, ClassVar, NoReturn, Self, dataclass_transform
 
 
 @dataclass_transform(frozen_default=True, eq_default=True)

@@ -97,6 +97,7 @@ def test_version_imports_this_and_no_more(tmp_path: Path) -> None:
     loaded = _loaded(tmp_path, "--version")
     assert {name for name in loaded if name.startswith("stockade")} == {
         "stockade",
+        "stockade.annotation",
         "stockade.cli",
         "stockade.cli.main",
         "stockade.cli.registry",

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.cli.context import here
 from stockade.cli.flags import add_json
 from stockade.errors import SettingsError

@@ -7,8 +7,8 @@ Exit status: 0 if everything can be enforced, 1 if less or nothing can, or if an
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli.flags import add_json
 from stockade.escape import escape
 

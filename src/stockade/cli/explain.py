@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.cli.parser import UsageError

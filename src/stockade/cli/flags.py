@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.settings.catalog import (
     ALLOW_READ,
     ALLOW_UNSANDBOXED,

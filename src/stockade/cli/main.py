@@ -9,8 +9,8 @@ import gc
 import os
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
 
+from stockade.annotation import TYPE_CHECKING, NoReturn
 from stockade.cli.registry import COMMANDS
 from stockade.cli.terminal import FAILURE, leave_output, terminal
 from stockade.errors import StockadeError

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
+from stockade.annotation import TYPE_CHECKING, Any, NoReturn, TypeVar
 from stockade.errors import StockadeError
 from stockade.escape import escape
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.cli import editing
 from stockade.cli.context import here
 from stockade.escape import escape

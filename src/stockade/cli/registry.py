@@ -5,8 +5,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.value import Value
 
 

@@ -17,8 +17,8 @@ import termios
 import time
 import tty
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli import running
 from stockade.sandbox.limits import Limit
 

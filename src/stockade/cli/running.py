@@ -10,8 +10,8 @@ import os
 import signal
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.errors import StockadeError

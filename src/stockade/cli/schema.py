@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+
+from stockade.annotation import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from stockade.cli.parser import Parser

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Final, TextIO
 
+from stockade.annotation import Final, TextIO
 from stockade.errors import SettingsError, StockadeError
 from stockade.value import Value
 

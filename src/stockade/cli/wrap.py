@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.cli import flags, running
 from stockade.cli.context import context
 from stockade.cli.run import chosen

@@ -15,8 +15,7 @@ command on. Rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.terrain import EVERYTHING
 from stockade.policy.name_glob import DEEP

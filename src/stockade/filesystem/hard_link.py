@@ -17,8 +17,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.plan import Operation
 from stockade.value import Value
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
 
 if TYPE_CHECKING:

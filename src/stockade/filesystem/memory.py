@@ -12,8 +12,7 @@ changed costs one read that does not wait. Rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.filesystem.terrain import EVERYTHING, Entries, Interest, Kind, Land
 
 if TYPE_CHECKING:

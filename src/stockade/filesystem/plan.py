@@ -10,8 +10,8 @@ A plan with ``refusals`` must not be carried out: something that the rules ask f
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.escape import escape
 from stockade.value import Value
 

@@ -17,8 +17,7 @@ the usual spelling is kept from being made, not those in capitals.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.expansion import SPECIAL, expand
 from stockade.filesystem.marks import Mark, Marks

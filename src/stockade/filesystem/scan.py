@@ -7,8 +7,7 @@ the watches are 5; a new directory in the searched part costs the making of a pl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
-
+from stockade.annotation import TYPE_CHECKING, Self
 from stockade.filesystem.hard_link import twins
 from stockade.filesystem.memory import Memory
 from stockade.filesystem.planning import make_plan

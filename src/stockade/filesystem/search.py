@@ -10,8 +10,7 @@ and not used.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.terrain import Interest
 from stockade.policy.path_pattern import joined, names_of
 from stockade.policy.protected import HELD, UNSEARCHED, absent, around, held_at

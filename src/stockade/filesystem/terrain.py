@@ -8,8 +8,8 @@ would rest on what the other sandbox takes away when it ends.
 from __future__ import annotations
 
 import os
-from typing import Final, Literal, Protocol, TypeAlias
 
+from stockade.annotation import Final, Literal, Protocol, TypeAlias
 from stockade.placeholder import CONTENTS, is_placeholder
 from stockade.policy.places import Disk, Places
 from stockade.value import Value

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.network import refusal, socks
 from stockade.network.failure import Failure
 from stockade.network.forwarding import HttpConnection

@@ -10,8 +10,8 @@ from __future__ import annotations
 import hmac
 import secrets
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.network.environment import Credential
 

@@ -14,8 +14,8 @@ import errno
 import socket
 from collections import deque
 from itertools import zip_longest
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.network.failure import ConnectError, Failure
 from stockade.policy.host import HostKind
 from stockade.value import Value

@@ -15,8 +15,8 @@ Source of truth: RFC 1035 section 4, RFC 6891 (EDNS), RFC 7766 (TCP), RFC 9619 (
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
 
 if TYPE_CHECKING:

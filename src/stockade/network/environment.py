@@ -22,8 +22,8 @@ Source of truth: the manual of each program; for the lower-case-only readers: cu
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.network import ssh_proxy_command
 from stockade.value import Value

@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import asyncio
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.network import http, origin, refusal
 from stockade.network.http_message import BodyKind, Data, End, Request, Switched
 from stockade.network.refusal import Refusal

@@ -7,8 +7,8 @@ because each must have its answer in SOCKS (a reply code) and in HTTP (a status)
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.errors import StockadeError
 
 

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 from collections import OrderedDict, deque
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
 
 if TYPE_CHECKING:

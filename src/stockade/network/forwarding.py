@@ -12,8 +12,8 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.network import refusal
 from stockade.network.exchange import Exchange, Origin, Outcome, has_body
 from stockade.network.gate import Caller

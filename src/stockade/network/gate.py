@@ -22,8 +22,8 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
 from stockade.network.guard import Checked, check, check_literal
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide, decide_destination

@@ -27,8 +27,8 @@ from __future__ import annotations
 
 from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import Host, HostKind

@@ -10,8 +10,8 @@ Source of truth: RFC 9110 section 9.3.6 and RFC 9112 (CONNECT), RFC 1928 (SOCKS5
 from __future__ import annotations
 
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, Protocol
 
+from stockade.annotation import TYPE_CHECKING, Final, Protocol
 from stockade.escape import escape
 from stockade.network.failure import ConnectError, Failure
 from stockade.policy.host import HostKind

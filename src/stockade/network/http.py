@@ -18,8 +18,8 @@ Source of truth: RFC 9110, RFC 9112.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.http_body import BodyReader, BodyWriter, reader

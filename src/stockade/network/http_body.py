@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import re
 from enum import Enum
-from typing import Final, Protocol, TypeAlias
 
+from stockade.annotation import Final, Protocol, TypeAlias
 from stockade.network.http_head import FlawError, read_trailers
 from stockade.network.http_message import Body, BodyKind, Data, End, Headers
 

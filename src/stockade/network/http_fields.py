@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import binascii
 from base64 import b64decode
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.network.http_message import Credentials, Headers
 
 _OF_ONE_CONNECTION: Final = frozenset(

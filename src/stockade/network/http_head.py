@@ -16,10 +16,10 @@ Source of truth: RFC 9112 sections 2 to 6 and 11 (what is ambiguous and what to 
 from __future__ import annotations
 
 import re
-from typing import Final
 
 import h11
 
+from stockade.annotation import Final
 from stockade.escape import escape
 from stockade.network.http_message import CHUNKED, NO_BODY, Body, BodyKind, Headers
 from stockade.network.refusal import Cause, bad_request

@@ -10,8 +10,8 @@ Source of truth: RFC 9110, RFC 9112.
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final, TypeAlias
 
+from stockade.annotation import Final, TypeAlias
 from stockade.value import Value
 
 Headers: TypeAlias = tuple[tuple[bytes, bytes], ...]

@@ -13,8 +13,8 @@ Source of truth: RFC 9112 section 3.2, RFC 3986 section 3.
 from __future__ import annotations
 
 import re
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.http_head import FlawError

@@ -16,8 +16,8 @@ import sys
 import time
 from ipaddress import IPv4Address, IPv6Address
 from socket import AF_INET, AF_INET6
-from typing import TYPE_CHECKING, ClassVar, Final
 
+from stockade.annotation import TYPE_CHECKING, ClassVar, Final
 from stockade.errors import UnavailableError
 from stockade.policy.host import Host, HostKind
 

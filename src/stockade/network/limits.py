@@ -7,8 +7,7 @@ that it says whose it is. What nobody has claimed counts only in all.
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.value import Value
 
 #: Connections that are only told that there are too many.

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias, cast
 from stockade.network.dns import Code, Frames, Query, Rejected, answer, frame, read_query
 from stockade.network.service import Service
 from stockade.policy.decision import Verdict

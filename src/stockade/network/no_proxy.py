@@ -12,8 +12,8 @@ Source of truth: curl's manual (NO_PROXY), Go's httpproxy; there is no standard.
 from __future__ import annotations
 
 from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
 from stockade.policy.host import Host, HostKind
 from stockade.policy.port import Port, split_port

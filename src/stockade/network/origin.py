@@ -13,8 +13,8 @@ Source of truth: RFC 9110, RFC 9112.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.network.http_body import BodyReader, BodyWriter, reader
 from stockade.network.http_fields import offered_upgrade, passed_on, trailers_passed_on, words
 from stockade.network.http_head import FlawError, HeadScanner, ResponseHead, read_response

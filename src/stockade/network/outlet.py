@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import TYPE_CHECKING, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.network import refusal
 from stockade.network.dial import Pace, dial
 from stockade.network.failure import ConnectError, Failure

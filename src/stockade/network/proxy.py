@@ -7,8 +7,7 @@ connection.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.network.client_connection import ClientConnection
 from stockade.network.credentials import Entrance
 from stockade.network.service import Service

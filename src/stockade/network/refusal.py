@@ -13,8 +13,8 @@ Source of truth: RFC 9110 section 15 (status codes), RFC 9112 section 4 (reason 
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import legible
 from stockade.policy.decision import Reason, Verdict
 from stockade.value import Value

@@ -8,7 +8,8 @@ which nothing has moved for too long is ended by ``Relays.sweep``, which one tim
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,8 +21,8 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final, TypeAlias
 
+from stockade.annotation import Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.network.failure import ConnectError, Failure
 from stockade.policy.host import Host, HostKind

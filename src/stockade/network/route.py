@@ -10,8 +10,7 @@ A denial is a decision that takes the route's place; a failure to resolve is a `
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.network.guard import danger_of_name
 from stockade.network.upstream import Upstreams
 from stockade.policy.decision import NetworkDecision, Verdict

@@ -15,8 +15,7 @@ Source of truth: RFC 8446 sections 4.1.2 and 5.1, RFC 6066 section 3, RFC 9849 (
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
-
+from stockade.annotation import Final, TypeAlias
 from stockade.value import Value
 
 LARGEST: Final = 64 * 1024

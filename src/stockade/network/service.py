@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, Protocol, TypeAlias
 from stockade.network.limits import Admissions, ProxyLimits
 from stockade.network.relay import Relays
 from stockade.network.stream import Stream

@@ -18,8 +18,8 @@ Source of truth: RFC 1928, RFC 1929.
 from __future__ import annotations
 
 from enum import Enum, IntEnum
-from typing import Final, TypeAlias
 
+from stockade.annotation import Final, TypeAlias
 from stockade.value import Value
 
 LARGEST_REST: Final = 1 << 20

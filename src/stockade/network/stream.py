@@ -14,8 +14,8 @@ import asyncio
 import socket
 import struct
 from collections import deque
-from typing import TYPE_CHECKING, Final, cast
 
+from stockade.annotation import TYPE_CHECKING, Final, cast
 from stockade.network.relay import HIGH_WATER
 
 if TYPE_CHECKING:

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
+
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 
 if TYPE_CHECKING:
     from stockade.policy.decision import NetworkDecision

@@ -14,8 +14,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.forwarding import HttpConnection

@@ -23,9 +23,9 @@ from __future__ import annotations
 
 from base64 import b64encode
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote_to_bytes
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.no_proxy import NoProxy

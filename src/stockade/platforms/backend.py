@@ -6,8 +6,7 @@ watches ``fileno`` and calls ``receive`` when it is readable, from a loop of any
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
-
+from stockade.annotation import TYPE_CHECKING, Protocol
 from stockade.value import Value
 
 if TYPE_CHECKING:

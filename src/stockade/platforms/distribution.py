@@ -6,8 +6,7 @@ command that might not exist. Source of truth: os-release(5).
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.value import Value
 
 #: Distribution families by ID or ID_LIKE of os-release(5), with the command that installs a package.

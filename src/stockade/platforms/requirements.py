@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import sys
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.distribution import INSTALLERS, as_root, this_distribution
 from stockade.value import Value
 

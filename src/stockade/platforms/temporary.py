@@ -13,8 +13,8 @@ import fcntl
 import os
 import stat
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.platforms.runtime_directory import runtime_directory
 

@@ -13,8 +13,7 @@ that only the shell knows (``$x``, ``*.txt``) is matched by a free place alone, 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar
-
+from stockade.annotation import TYPE_CHECKING, TypeVar
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 

@@ -10,8 +10,8 @@ single leading slash means the directory of the project (or ``~/.claude``), as C
 from __future__ import annotations
 
 import os.path
-from typing import TYPE_CHECKING, Final, TypeVar
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.escape import escape
 from stockade.policy.command_pattern import CommandPattern

@@ -13,8 +13,8 @@ no remedy: nothing that could be written in settings would let it through.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.destination import Destination

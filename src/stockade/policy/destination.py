@@ -9,8 +9,7 @@ Source of truth: RFC 3986 section 3.2, the IANA registry of ports.
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.host import Host

@@ -17,8 +17,7 @@ Rules:
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.host import Host, HostKind

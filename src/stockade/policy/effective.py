@@ -8,8 +8,8 @@ one about its shape is kept; problems come by file, the highest first, and by pa
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import SettingsError
 from stockade.policy.compile import compile_policy
 from stockade.settings.load import read, settle

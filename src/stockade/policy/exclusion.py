@@ -6,8 +6,7 @@ in it matches a pattern, and none reads or writes a file by redirection. In doub
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.shell_line import parse

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os.path
 from enum import Enum
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.policy.decision import decide_destination
 from stockade.policy.destination import Destination

@@ -6,8 +6,7 @@ characters of patterns escaped, so that it means that very path.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.escape import escape, visible
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings.layer import Layer

@@ -15,8 +15,7 @@ Source of truth: gitrepository-layout(5), git-worktree(1), git-config(1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.policy.path_pattern import joined, names_of
 from stockade.policy.places import follow
 from stockade.value import Value

@@ -27,8 +27,8 @@ end in a number).
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape, visible
 from stockade.value import Value

@@ -10,8 +10,7 @@ Rules:
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.policy.effective import effective
 from stockade.settings.watch import Watch
 from stockade.value import Value

@@ -6,8 +6,7 @@ settings makes another policy. Compared whole; every rule carries the file that 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.value import Value
 
 if TYPE_CHECKING:

@@ -6,8 +6,7 @@ last ``*`` only, so that no pattern costs more than its length times that of the
 
 from __future__ import annotations
 
-from typing import Final, TypeAlias
-
+from stockade.annotation import Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.value import Value

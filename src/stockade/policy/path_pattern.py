@@ -19,8 +19,8 @@ Matching costs at most length of pattern times length of path, whatever the patt
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.name_glob import DEEP, Glob, elements_of, escaped, refusal

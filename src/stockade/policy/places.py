@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import Final, Protocol
 
+from stockade.annotation import Final, Protocol
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.path_pattern import joined, names_of, spelled

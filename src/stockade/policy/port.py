@@ -8,8 +8,7 @@ Source of truth: RFC 9293 (ports), RFC 3986 section 3.2 (host and port; IPv6 in 
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.value import Value

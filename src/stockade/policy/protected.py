@@ -29,8 +29,7 @@ Renaming a directory above a protected place is the matter of the walls (they pi
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.policy.path_pattern import is_at_or_below, joined, names_of
 from stockade.policy.places import first_missing, follow
 from stockade.value import Value

@@ -17,8 +17,7 @@ accepted here in each installed shell. Measured against tree-sitter-bash 0.25: t
 
 from __future__ import annotations
 
-from typing import NoReturn
-
+from stockade.annotation import NoReturn
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final, Self
 
+from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import StockadeError, UnavailableError
 from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import select
 import time
-from typing import TYPE_CHECKING, Self
 
+from stockade.annotation import TYPE_CHECKING, Self
 from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing

@@ -13,8 +13,8 @@ import select
 import time
 from contextlib import suppress
 from errno import EIO
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Self
 
+from stockade.annotation import TYPE_CHECKING, Any, BinaryIO, Final, Self
 from stockade.errors import StockadeError
 from stockade.sandbox import plumbing
 

@@ -7,7 +7,8 @@ Once all of a command is dead nobody can write to its pipes any more, so ``finis
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -8,7 +8,7 @@ Source of truth: ld.so(8), bash(1), environ(7); the caches' variables are those 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

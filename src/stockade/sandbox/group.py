@@ -17,8 +17,8 @@ import fcntl
 import os
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.sandbox.limits import Limit
 from stockade.value import Value
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import resource
 from enum import Enum
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 

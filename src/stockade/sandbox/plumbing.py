@@ -7,8 +7,8 @@ by whoever took them, or all at once by ``close``.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:

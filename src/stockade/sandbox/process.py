@@ -12,8 +12,8 @@ import asyncio
 import os
 from contextlib import suppress
 from errno import EIO
-from typing import TYPE_CHECKING, Final, Self
 
+from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import StockadeError
 from stockade.sandbox import plumbing
 from stockade.sandbox.limits import Limit

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.value import Value
 
 if TYPE_CHECKING:

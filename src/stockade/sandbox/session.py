@@ -12,8 +12,8 @@ from __future__ import annotations
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final, TypeVar
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import StockadeError, UnavailableError
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory

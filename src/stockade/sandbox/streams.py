@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import UnavailableError
 from stockade.sandbox.capture import Capture
 from stockade.sandbox.input import open_input

@@ -7,8 +7,8 @@ the reference in the documentation and `status` are all derived from it.
 from __future__ import annotations
 
 from enum import Enum
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
+from stockade.annotation import TYPE_CHECKING, Final, Generic, TypeVar
 from stockade.value import Value
 
 if TYPE_CHECKING:

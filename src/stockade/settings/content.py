@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.settings.problem import whole_file
 from stockade.value import Value

@@ -11,8 +11,8 @@ left alone, with a warning where it might be taken for a wall.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.errors import SettingsError
 from stockade.escape import escape
 from stockade.settings.catalog import CATALOG, Key, Kind

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
-
+from stockade.annotation import TYPE_CHECKING, TypeVar, cast
 from stockade.settings.flat import flat_path
 from stockade.settings.layer import Origin
 from stockade.value import Value

@@ -7,8 +7,8 @@ ends, escapes and spellings of numbers stay as their author left them. Writing i
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
 
+from stockade.annotation import TYPE_CHECKING, Any, Final
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.escape import escape
 from stockade.settings.catalog import Kind

@@ -7,8 +7,7 @@ other. A file is flat or nested, never both.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.settings.json_text import JsonObject
 
 if TYPE_CHECKING:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Generic, TypeVar
 
+from stockade.annotation import Generic, TypeVar
 from stockade.escape import escape
 from stockade.value import Value
 

@@ -7,8 +7,7 @@ warning, one line each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import SettingsError
 from stockade.escape import escape
 from stockade.settings.catalog import AUTO_ALLOW

@@ -21,8 +21,8 @@ import os
 import stat
 import time
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.escape import escape
 from stockade.settings.content import LIMIT

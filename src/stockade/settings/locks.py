@@ -9,8 +9,7 @@ merges, and the administrator's denies hold against it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import LockedError
 from stockade.escape import escape
 from stockade.settings.catalog import CATALOG, LEAVING, LOCKING

@@ -6,8 +6,7 @@ The catalogue says in which direction each key loosens. `is_loose` looks at that
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, cast
-
+from stockade.annotation import TYPE_CHECKING, cast
 from stockade.settings.catalog import Kind, Loosens
 
 if TYPE_CHECKING:

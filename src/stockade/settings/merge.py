@@ -6,8 +6,7 @@ order kept. A table: per key. Merging is associative, so that layers may be merg
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeVar, cast
-
+from stockade.annotation import TYPE_CHECKING, TypeVar, cast
 from stockade.settings.catalog import CATALOG, Kind
 from stockade.settings.json_text import member
 from stockade.settings.layer import Layer, Origin, Sourced

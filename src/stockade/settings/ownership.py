@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 
 if TYPE_CHECKING:

@@ -6,8 +6,8 @@ To regenerate it: ``python -m stockade.settings.reference > docs/settings.md``.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING
 
+from stockade.annotation import TYPE_CHECKING
 from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, Kind, Loosens
 
 if TYPE_CHECKING:

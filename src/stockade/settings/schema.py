@@ -7,8 +7,7 @@ have a grammar of their own. Source of truth: JSON Schema, draft 2020-12.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+from stockade.annotation import TYPE_CHECKING, Any
 from stockade.settings.catalog import ALLOWED_DOMAINS, CATALOG, DENIED_DOMAINS, Kind
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from __future__ import annotations
 import os
 import stat
 import sys
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.settings.content import is_there
 from stockade.settings.layer import Layer

@@ -8,8 +8,7 @@ untrusted files could vouch for each other.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.settings.catalog import AUTO_ALLOW, CATALOG, ENABLED
 from stockade.settings.looseness import is_loose, loosens
 from stockade.value import Value

@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import os
 import stat
-from typing import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias, TypeGuard
 from stockade.escape import escape
 from stockade.settings.content import read_content
 from stockade.settings.json_text import JsonObject, parse

@@ -5,8 +5,7 @@ A misspelt key would switch a rule off, so a good guess matters.
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.settings.catalog import CATALOG
 
 _SIMILAR: Final = 0.6  # worth proposing

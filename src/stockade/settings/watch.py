@@ -19,8 +19,8 @@ import stat
 import sys
 import time
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import SettingsError, StockadeError
 from stockade.settings.content import read_content
 from stockade.settings.load import load as load_all

@@ -8,8 +8,8 @@ it raises, or prints one of the markers below if the proof cannot see the damage
 from __future__ import annotations
 
 from enum import Enum
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.value import Value
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 from errno import EACCES, EINVAL, ENOSPC, ENOSYS, EPERM, EUSERS
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.distribution import as_root
 from stockade.platforms.linux.facts import FILTERED
 from stockade.value import Value

@@ -11,8 +11,8 @@ instructions. Source of truth: ``linux/filter.h`` and ``kernel/seccomp.c`` (``se
 from __future__ import annotations
 
 from struct import pack
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, NoReturn, TypeAlias
 from stockade.errors import StockadeError
 from stockade.value import Value
 

@@ -17,8 +17,8 @@ Source of truth: the man pages in section 2, and ``kernel/seccomp.c``.
 from __future__ import annotations
 
 from errno import EAFNOSUPPORT, EBUSY, ENOSYS, EPERM, EPROTONOSUPPORT
-from typing import Literal, TypeAlias
 
+from stockade.annotation import Literal, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.platforms.linux.syscall_rule import (
     FULL_WORD,

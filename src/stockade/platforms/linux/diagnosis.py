@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from enum import Enum
 from errno import ENOSYS
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.detect import System, detect
 from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING, barrier, container_remedy
 from stockade.platforms.linux.facts import Trials

@@ -10,8 +10,8 @@ from __future__ import annotations
 import os
 import sys
 from _socket import AF_UNIX, SOCK_SEQPACKET, socket
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.platforms.linux.jail import package_root
 from stockade.platforms.linux.visitor import SOCKET

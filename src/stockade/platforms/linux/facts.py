@@ -7,8 +7,7 @@ not reached. Source of truth: proc(5), user_namespaces(7), sysctl documentation 
 
 from __future__ import annotations
 
-from typing import Final
-
+from stockade.annotation import Final
 from stockade.platforms.distribution import Distribution
 from stockade.value import Value
 

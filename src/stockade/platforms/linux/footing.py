@@ -13,7 +13,8 @@ from __future__ import annotations
 import ctypes
 import os
 import stat
-from typing import TYPE_CHECKING, Final
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -15,8 +15,8 @@ import select
 import sys
 from contextlib import suppress
 from errno import EPERM
-from typing import TYPE_CHECKING, Literal
 
+from stockade.annotation import TYPE_CHECKING, Literal
 from stockade.errors import UnavailableError
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages

@@ -17,8 +17,8 @@ import fcntl
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.value import Value
 

@@ -8,8 +8,8 @@ covers an earlier one, so what surrounds a place comes before it; ``/dev`` and `
 from __future__ import annotations
 
 import os
-from typing import Literal
 
+from stockade.annotation import Literal
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 

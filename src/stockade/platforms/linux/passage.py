@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import os
 from errno import EACCES, EPERM
-from typing import TYPE_CHECKING, Literal
 
+from stockade.annotation import TYPE_CHECKING, Literal
 from stockade.errors import UnavailableError
 from stockade.platforms.linux import bubblewrap
 

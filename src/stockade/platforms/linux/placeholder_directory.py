@@ -19,8 +19,8 @@ import fcntl
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final, Literal
 
+from stockade.annotation import TYPE_CHECKING, Final, Literal
 from stockade.placeholder import CONTENTS, FILE_MODE, is_placeholder
 from stockade.platforms.linux.journal import (
     TEMPORARY,

@@ -14,8 +14,8 @@ may see the records (``journal_directory``).
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final, Self
 
+from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import InvalidTextError, UnavailableError
 from stockade.placeholder import is_placeholder
 from stockade.platforms.linux.journal import Record, inode_of, record_name

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.distribution import this_distribution
 from stockade.platforms.linux.facts import Facts, Programs, Trials, container_marks
 from stockade.platforms.requirements import find_anywhere

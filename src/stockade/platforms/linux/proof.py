@@ -17,8 +17,8 @@ import sys
 import tempfile
 from enum import Enum
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Self
 
+from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import UnavailableError
 from stockade.escape import escape
 from stockade.platforms.linux.attack import ATTACKS, PRELUDE, Attack, Damage

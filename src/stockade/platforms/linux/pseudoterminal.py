@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 
 if TYPE_CHECKING:

@@ -13,8 +13,7 @@ never run the program at all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from stockade.annotation import TYPE_CHECKING
 from stockade.platforms.linux import bpf
 from stockade.platforms.linux.confinement import ABSENT, Features, UnixSockets, rules
 from stockade.platforms.linux.syscall_rule import FULL_WORD, Condition, SyscallRule, Verdict

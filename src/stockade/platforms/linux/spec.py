@@ -7,8 +7,8 @@ files of other sessions nor the journals by which sandboxes count each other.
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.platforms.linux.mount import JailSpec, Mount

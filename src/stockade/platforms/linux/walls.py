@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 import select
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
 from stockade.filesystem.scan import Scan, plan_now
