@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import argparse
-
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.cli.options import Options
 from stockade.settings.catalog import (
     ALLOW_READ,
     ALLOW_UNSANDBOXED,
@@ -42,7 +41,7 @@ MODES: Final[dict[str, dict[str, bool]]] = {
 }
 
 
-class PolicyOptions(argparse.Namespace):
+class PolicyOptions(Options):
     """What the flags of this module parse to."""
 
     settings: str | None
@@ -55,7 +54,7 @@ def configure(parser: Parser) -> None:
     """Add the flags that every command takes which looks at the policy."""
     group = parser.add_argument_group("settings for this call, above all files")
     group.add_argument("-s", "--settings", metavar="FILE", help="a settings file; srt's flat shape is read too")
-    group.add_argument("--sandbox", action=argparse.BooleanOptionalAction, help="turn the sandbox on or off")
+    group.add_argument("--sandbox", action="either", help="turn the sandbox on or off")
     group.add_argument("--sandbox-mode", choices=tuple(MODES), help="auto, strict or off")
     for name, (key, metavar) in LISTS.items():
         flag = f"--{name.replace('_', '-')}"

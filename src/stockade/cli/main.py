@@ -10,7 +10,7 @@ import os
 import sys
 from contextlib import suppress
 
-from stockade.annotation import TYPE_CHECKING, NoReturn
+from stockade.annotation import TYPE_CHECKING, Any, NoReturn
 from stockade.cli.registry import COMMANDS
 from stockade.cli.terminal import FAILURE, leave_output, terminal
 from stockade.errors import StockadeError
@@ -18,6 +18,7 @@ from stockade.errors import StockadeError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stockade.cli.registry import Command
     from stockade.cli.terminal import Terminal
     from stockade.settings.sources import Locations
 
@@ -84,16 +85,30 @@ def _dispatch(words: list[str], shown: Terminal, locations: Locations | None) ->
 def _run(name: str, words: list[str], shown: Terminal, locations: Locations | None) -> int:
     from importlib import import_module
 
-    from stockade.cli.parser import Parser
-
     command = COMMANDS[name]
     module = import_module(f"stockade.cli.{command.module}")
-    parser = Parser(prog=f"stockade {name}", description=command.summary)
-    module.configure(parser)
     words, own = _split(words) if getattr(module, "TAKES_WORDS", False) else (words, [])
-    options = parser.read(words, module.Options(words=own))
+    options = module.Options(words=own)
+    if not getattr(module, "IS_QUICK", False) or not _read_quickly(name, module, words, options):
+        _read(command, module, words, options)
     status: int = module.run(options, shown, locations)
     return status
+
+
+def _read_quickly(name: str, module: Any, words: list[str], options: Any) -> bool:
+    from stockade.cli.options import Reader
+
+    reader = Reader(f"stockade {name}")
+    module.configure(reader)
+    return reader.read(words, options)
+
+
+def _read(command: Command, module: Any, words: list[str], options: Any) -> None:
+    from stockade.cli.parser import Parser
+
+    parser = Parser(prog=f"stockade {command.name}", description=command.summary)
+    module.configure(parser)
+    parser.read(words, options)
 
 
 def _split(words: list[str]) -> tuple[list[str], list[str]]:

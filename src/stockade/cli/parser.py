@@ -12,7 +12,7 @@ from stockade.escape import escape
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-N = TypeVar("N", bound=argparse.Namespace)
+N = TypeVar("N")
 
 
 class UsageError(StockadeError):
@@ -35,6 +35,7 @@ class Parser(argparse.ArgumentParser):
     def __init__(self, **options: Any) -> None:
         """Switch off abbreviations: a flag that nobody wrote must not be taken for one."""
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
+        self.register("action", "either", argparse.BooleanOptionalAction)
 
     def error(self, message: str) -> NoReturn:
         """Raise instead of printing and exiting."""

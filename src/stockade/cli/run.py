@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.cli import running
-from stockade.cli.parser import UsageError
 
 if TYPE_CHECKING:
     from stockade.cli.parser import Parser
@@ -13,6 +12,8 @@ if TYPE_CHECKING:
 
 #: What stands behind ``--`` is the command's own and is never read as options of ours.
 TAKES_WORDS = True
+#: It is started again and again.
+IS_QUICK = True
 
 
 class Options(running.RunOptions):
@@ -44,12 +45,14 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
 
 def chosen(line: str | None, words: list[str]) -> str | list[str]:
     """Return the line or the words, exactly one of which must be given."""
+    if line is not None and line.strip() and not words:
+        return line
+    if words and line is None:
+        return words
+    from stockade.cli.parser import UsageError  # which takes argparse
+
     if (line is None) == (not words):
         message = "give one command: either -c 'LINE' or -- WORD..."
         raise UsageError(message, "for example: stockade run -- npm test")
-    if line is not None:
-        if not line.strip():
-            message = "the command line is empty"
-            raise UsageError(message, "for example: stockade run -c 'npm test | tail'")
-        return line
-    return words
+    message = "the command line is empty"
+    raise UsageError(message, "for example: stockade run -c 'npm test | tail'")

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 Options = running.RunOptions
 configure = running.configure
+IS_QUICK = True
 
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
