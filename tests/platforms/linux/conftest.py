@@ -1,16 +1,22 @@
-"""A second opinion on seccomp programs: an emulator of the kernel's interpreter, and the kernel itself."""
+"""A second opinion on seccomp programs (an emulator of the kernel's interpreter, the kernel); a network apart."""
 
 from __future__ import annotations
 
+import ast
+import os
 import subprocess
 import sys
+import traceback
 from collections.abc import Callable
 from struct import iter_unpack, unpack_from
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import pytest
 
+from stockade.platforms.linux import identity, kernel
+
 Emulate: TypeAlias = Callable[[bytes, bytes], tuple[int, int]]
+InNetwork: TypeAlias = Callable[[Callable[[], object]], Any]
 UnderFilter: TypeAlias = Callable[..., "subprocess.CompletedProcess[str]"]
 
 DATA_BYTES = 64  # sizeof(struct seccomp_data)
@@ -91,3 +97,32 @@ def emulate() -> Emulate:
 @pytest.fixture(scope="session")
 def under_filter() -> UnderFilter:
     return start
+
+
+def run_in_network(action: Callable[[], object]) -> Any:
+    """Return what an action returns, plain data, in a process that is root of a network of its own; ``lo`` is up."""
+    reading, writing = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            uid, gid = os.geteuid(), os.getegid()
+            kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNET | kernel.CLONE_NEWNS)
+            identity.write_maps(b"self", b"0 %d 1" % uid, b"0 %d 1" % gid)
+            kernel.raise_loopback()
+            os.write(writing, repr(action()).encode())
+        except BaseException:  # noqa: BLE001 - the other process shows it
+            os.write(writing, repr(Exception).encode() + traceback.format_exc().encode())
+        finally:
+            os._exit(0)
+    os.close(writing)
+    with open(reading, "rb") as file:
+        text = file.read().decode()
+    os.waitpid(pid, 0)
+    if text.startswith(repr(Exception)):
+        pytest.fail(text)
+    return ast.literal_eval(text)
+
+
+@pytest.fixture(scope="session")
+def in_network() -> InNetwork:
+    return run_in_network
