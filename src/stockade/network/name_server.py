@@ -23,6 +23,7 @@ from stockade.policy.host import HostKind
 
 if TYPE_CHECKING:
     import socket
+    from collections.abc import Callable
 
     from stockade.network.fake_address import FakeAddresses
     from stockade.network.limits import Admissions, ProxyLimits
@@ -40,10 +41,11 @@ _REVERSE: Final = (".in-addr.arpa", ".ip6.arpa")
 class Answerer:
     """Makes the answer to one message, without I/O."""
 
-    def __init__(self, outlet: Outlet, names: FakeAddresses) -> None:
-        """Take who judges and is told, and what gives addresses to names."""
+    def __init__(self, outlet: Outlet, names: FakeAddresses, whose: Callable[[], str] = str) -> None:
+        """Take who judges and is told, what gives addresses to names, and who knows which command asks."""
         self._outlet = outlet
         self._names = names
+        self._whose = whose
 
     def answer(self, message: bytes, *, over_udp: bool) -> bytes:
         """Return what to send, nothing if the message is best ignored."""
@@ -61,7 +63,7 @@ class Answerer:
         if decision.verdict is Verdict.DENY:
             if not name.endswith(_REVERSE):
                 asked = decision.asked if decision.destination is None else str(decision.destination.host)
-                self._outlet.tell(decision.but(asked=asked), "")
+                self._outlet.tell(decision.but(asked=asked), self._whose())
             return Code.NO_SUCH_NAME, ()
         host = None if decision.destination is None else decision.destination.host
         if host is None or host.kind is not HostKind.NAME:
@@ -101,11 +103,12 @@ class NameServer:
         outlet: Outlet,
         names: FakeAddresses,
         *,
+        whose: Callable[[], str] = str,
         limits: ProxyLimits | None = None,
         admissions: Admissions | None = None,
     ) -> None:
-        """Take who judges and is told, and what gives addresses to names."""
-        self._answerer = Answerer(outlet, names)
+        """Take who judges and is told, what gives addresses to names, and who knows which command asks."""
+        self._answerer = Answerer(outlet, names, whose)
         self._service = Service(self._visited, limits, admissions)
         self._transports: list[asyncio.DatagramTransport] = []
 
