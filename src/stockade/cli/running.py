@@ -6,8 +6,8 @@ the command makes of it is our exit status.
 
 from __future__ import annotations
 
+import _signal as signal  # type: ignore[import-not-found] # signal makes enumerations, which costs a millisecond
 import os
-import signal
 import time
 from contextlib import suppress
 

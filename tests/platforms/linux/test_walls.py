@@ -222,7 +222,6 @@ def test_walls_that_were_interrupted_while_they_were_made_leave_nothing(
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("stockade.platforms.linux.walls.Footing", interrupted)
     monkeypatch.setattr("stockade.platforms.linux.placeholders.Lease.changed", property(interrupted))
     with pytest.raises(KeyboardInterrupt):
         yard.walls.renew(yard.policy())

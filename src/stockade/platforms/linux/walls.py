@@ -18,17 +18,17 @@ from stockade.platforms.backend import Outcome
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.cleanup import clean_up
-from stockade.platforms.linux.footing import Footing
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import placed, specify
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from stockade.filesystem.plan import Plan
     from stockade.platforms.backend import Launch
     from stockade.platforms.linux.door import Door
+    from stockade.platforms.linux.footing import Footing
     from stockade.platforms.linux.placeholders import Lease
     from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
@@ -41,7 +41,7 @@ _NOWHERE: Final = (None, 0)
 class _Cell:
     """A jail, what it was built for, the placeholders that its mounts lie on, and the commands in it."""
 
-    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease, footing: Footing) -> None:
+    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease, footing: Footing | None) -> None:
         self.jail = jail
         self.footing = footing
         self.policy = policy
@@ -56,9 +56,11 @@ class _Cell:
         """Whether a command runs in it, or a visitor may come."""
         return bool(self.tickets) or bool(self.guests) or self.receiving
 
-    def fits(self, policy: SandboxPolicy, plan: Plan) -> bool:
-        """Tell whether another plan would build the same jail."""
-        return self.plan == plan and (self.policy is policy or self.policy == policy)
+    def fits(self, policy: SandboxPolicy, plan: Plan, touched: set[str]) -> bool:
+        """Tell whether another plan would build the same jail, after something happened to the paths ``touched``."""
+        if self.footing is None or self.plan != plan or not (self.policy is policy or self.policy == policy):
+            return False
+        return self.footing.holds(touched)
 
 
 class LinuxWalls:
@@ -96,7 +98,7 @@ class LinuxWalls:
         plan = self._plan(policy)
         touched = self._scan.take_touched() if self._scan is not None else set()
         current = self._current
-        if current is None or not current.fits(policy, plan) or not current.footing.holds(touched):
+        if current is None or not current.fits(policy, plan, touched):
             self._replace(policy, plan)
         return self._notes
 
@@ -200,7 +202,7 @@ class LinuxWalls:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
             spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
-            footing = Footing(mount.target for mount in spec.mounts)
+            footing = self._footing(mount.target for mount in spec.mounts)
             jail.build(spec, lease.descriptors, self._shared)
             jail.wait_ready()
         except BaseException:
@@ -219,6 +221,14 @@ class LinuxWalls:
             self._lead(self._door, self._current, old)
         if old is not None and not old.busy:
             self._drop(old)
+
+    def _footing(self, targets: Iterable[str]) -> Footing | None:
+        """Return what tells later whether mounts still lie where they were laid; a jail for one command needs none."""
+        if self._once and not self._ticket:
+            return None
+        from stockade.platforms.linux.footing import Footing
+
+        return Footing(targets)
 
     def _cell(self) -> _Cell:
         if self._current is None:
