@@ -1,0 +1,1 @@
+"""What was refused? Values in words for people, programs and models; a store that no flood breaks."""
