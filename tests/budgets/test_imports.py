@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -62,11 +63,18 @@ HEAVY = {
 }
 
 
-def _loaded(directory: Path, *words: str) -> set[str]:
+#: What the interpreter has beside its core, and `run` does without: each takes milliseconds, or brings one that does.
+AVOIDED = {"argparse", "collections", "contextlib", "enum", "functools", "json", "re", "signal", "struct", "typing"}
+
+#: Modules of ours that one `run` may import.
+MODULES = 105
+
+
+def _loaded(directory: Path, *words: str, path: str = "") -> set[str]:
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
         cwd=directory,
-        env={"HOME": str(directory), "PATH": ""},
+        env={"HOME": str(directory), "PATH": path},
         capture_output=True,
         text=True,
         check=False,
@@ -103,10 +111,19 @@ def test_version_imports_this_and_no_more(tmp_path: Path) -> None:
         "stockade.cli.registry",
         "stockade.cli.terminal",
         "stockade.errors",
+        "stockade.suppress",
         "stockade.value",
     }
     assert _heavy(loaded) == set()
     assert loaded.isdisjoint({"argparse", "json", "shutil"})
+
+
+def test_run_imports_neither_what_is_heavy_nor_what_it_can_do_without(tmp_path: Path, settings: Path) -> None:
+    loaded = _loaded(tmp_path, "run", "--settings", str(settings), "-c", "true", path=os.defpath)
+    assert "stockade.platforms.linux.walls" in loaded
+    assert _heavy(loaded) == set()
+    assert loaded & AVOIDED == set()
+    assert len({name for name in loaded if name.startswith("stockade")}) <= MODULES
 
 
 def test_check_imports_nothing_heavy(tmp_path: Path, settings: Path) -> None:

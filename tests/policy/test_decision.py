@@ -272,7 +272,7 @@ PATTERNS = st.sampled_from(
         "a.com:80",
     ]
 )
-ORIGINS = st.builds(Origin, st.sampled_from(Layer), st.sampled_from(["", "f.json"]))
+ORIGINS = st.builds(Origin, st.sampled_from(list(Layer)), st.sampled_from(["", "f.json"]))
 SOME_RULES = st.lists(st.builds(rule, PATTERNS, ORIGINS), max_size=4).map(tuple)
 RULES = st.builds(NetworkRules, SOME_RULES, SOME_RULES)
 PORTS = st.sampled_from([80, 443, 22, "443", 0, "x"])

@@ -484,7 +484,7 @@ lists = st.lists(sourced, max_size=2).map(tuple)
 rule_sets = st.builds(
     FileRules, st.just("/w"), st.just("/home"), lists, lists, lists, lists, st.integers(1, 3), st.booleans()
 )
-accesses = st.sampled_from(Access)
+accesses = st.sampled_from(list(Access))
 
 
 def allowed(rules: FileRules, access: Access, path: str, tree: Tree) -> bool:

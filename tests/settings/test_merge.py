@@ -37,7 +37,7 @@ def _values(key: Key[object]) -> st.SearchStrategy[object]:
 
 _DOCUMENTS = st.builds(
     Document,
-    st.sampled_from(Layer),
+    st.sampled_from(list(Layer)),
     st.sampled_from(["one", "two"]),
     st.fixed_dictionaries({}, optional={name: _values(key) for name, key in CATALOG.items()}),
 )

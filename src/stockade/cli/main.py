@@ -8,12 +8,12 @@ from __future__ import annotations
 import gc
 import os
 import sys
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Any, NoReturn
 from stockade.cli.registry import COMMANDS
 from stockade.cli.terminal import FAILURE, leave_output, terminal
 from stockade.errors import StockadeError
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

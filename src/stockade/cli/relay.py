@@ -16,11 +16,11 @@ import signal
 import termios
 import time
 import tty
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli import running
 from stockade.sandbox.limits import Limit
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from stockade.cli.terminal import Terminal

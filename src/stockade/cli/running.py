@@ -9,12 +9,12 @@ from __future__ import annotations
 import _signal as signal  # type: ignore[import-not-found] # signal makes enumerations, which costs a millisecond
 import os
 import time
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.errors import StockadeError
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -7,9 +7,8 @@ decides, at equal depth the one that hides, and only the administrator's marks a
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.enumeration import Enum
 from stockade.filesystem.plan import Operation
 from stockade.policy.path_pattern import joined, names_of
 from stockade.value import Value

@@ -9,9 +9,8 @@ A plan with ``refusals`` must not be carried out: something that the rules ask f
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import TYPE_CHECKING
+from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.value import Value
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import Enum
 
+from stockade.enumeration import Enum
 from stockade.errors import UnavailableError
 from stockade.value import Value
 

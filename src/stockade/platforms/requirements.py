@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import sys
-from enum import Enum
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.enumeration import Enum
 from stockade.platforms.distribution import INSTALLERS, as_root, this_distribution
 from stockade.value import Value
 

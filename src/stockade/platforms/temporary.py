@@ -12,11 +12,11 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.platforms.runtime_directory import runtime_directory
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

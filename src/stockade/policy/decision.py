@@ -12,9 +12,8 @@ no remedy: nothing that could be written in settings would let it through.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.enumeration import Enum
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.destination import Destination

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import os.path
-from enum import Enum
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.enumeration import Enum
 from stockade.errors import InvalidTextError
 from stockade.policy.decision import decide_destination
 from stockade.policy.destination import Destination

@@ -22,9 +22,8 @@ A worktree or submodule opens the repository that it belongs to, if that confirm
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import TYPE_CHECKING
+from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.policy import file_remedy
 from stockade.policy.git_link import GitLink, git_link_at

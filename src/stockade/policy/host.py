@@ -26,9 +26,8 @@ end in a number).
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import Final
+from stockade.enumeration import Enum
 from stockade.errors import InvalidTextError
 from stockade.escape import escape, visible
 from stockade.value import Value

@@ -11,12 +11,12 @@ from __future__ import annotations
 import io
 import select
 import time
-from contextlib import suppress
 from errno import EIO
 
 from stockade.annotation import TYPE_CHECKING, Any, BinaryIO, Final, Self
 from stockade.errors import StockadeError
 from stockade.sandbox import plumbing
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from types import TracebackType

@@ -16,10 +16,10 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.sandbox.limits import Limit
+from stockade.suppress import suppress
 from stockade.value import Value
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ counts memory per process and processes per user, and says less when one is hit.
 from __future__ import annotations
 
 import resource
-from enum import Enum
 
 from stockade.annotation import Final
+from stockade.enumeration import Enum
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import os
-from contextlib import suppress
 from errno import EIO
 
 from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import StockadeError
 from stockade.sandbox import plumbing
 from stockade.sandbox.limits import Limit
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

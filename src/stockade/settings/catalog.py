@@ -6,9 +6,8 @@ the reference in the documentation and `status` are all derived from it.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import TYPE_CHECKING, Final, Generic, TypeVar
+from stockade.enumeration import Enum
 from stockade.value import Value
 
 if TYPE_CHECKING:

@@ -10,8 +10,6 @@ left alone, with a warning where it might be taken for a wall.
 
 from __future__ import annotations
 
-from functools import cache
-
 from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.errors import SettingsError
 from stockade.escape import escape
@@ -61,7 +59,7 @@ def examine(text: bytes, layer: Layer, file: str, *, foreign: bool = False, flat
     except SettingsError as error:
         return Decoded(Document(layer, file, {}), problems=error.problems)
     reader = _Reader(file, foreign=foreign)
-    reader.section(raw, _tree(), "")
+    reader.section(raw, _TREE, "")
     problems = tuple(_as_written(problem) if flat else problem for problem in reader.problems)
     return Decoded(Document(layer, file, reader.values, flat), tuple(reader.warnings), problems)
 
@@ -84,7 +82,6 @@ def _as_written(problem: Problem) -> Problem:
     return problem.but(path=flat_path(problem.path), hint=problem.hint.replace("$.sandbox.", "$."))
 
 
-@cache
 def _tree() -> Tree:
     """Return the catalogue as nested sections."""
     tree: dict[str, object] = {}
@@ -95,6 +92,9 @@ def _tree() -> Tree:
             node = node.setdefault(section, {})  # type: ignore[assignment]  # sections hold sections
         node[leaf] = key
     return tree  # type: ignore[return-value]  # built just above, of keys and sections only
+
+
+_TREE = _tree()
 
 
 class _Reader:
@@ -129,7 +129,7 @@ class _Reader:
             if name not in seen:
                 seen.add(name)
                 yield name, value
-            elif not (self.foreign and path == "$" and name not in _tree()):
+            elif not (self.foreign and path == "$" and name not in _TREE):
                 self._problem(member(path, name), "is there twice", "Keep one of them.")
 
     def _unknown(self, name: str, value: object, section: str) -> None:

@@ -7,9 +7,8 @@ Source of truth: the settings page of Claude Code's documentation.
 
 from __future__ import annotations
 
-from enum import Enum
-
 from stockade.annotation import Final
+from stockade.enumeration import Enum
 from stockade.settings.unknown_key import is_misplaced, is_misspelling
 
 

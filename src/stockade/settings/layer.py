@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
-
 from stockade.annotation import Generic, TypeVar
+from stockade.enumeration import IntEnum
 from stockade.escape import escape
 from stockade.value import Value
 

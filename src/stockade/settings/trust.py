@@ -9,7 +9,6 @@ used and never silently replaced. Writers take turns by a lock on ``trusted.lock
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 
@@ -19,9 +18,10 @@ from stockade.settings.content import read_content
 from stockade.settings.json_text import JsonObject, parse
 from stockade.settings.problem import whole_file
 from stockade.settings.sources import is_open_to_all, trust_store
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     Entries: TypeAlias = dict[str, tuple[str, ...]]
 
@@ -93,11 +93,14 @@ def _update(home: str, change: Callable[[Entries], Entries]) -> None:
     store = trust_store(home)
     try:
         os.makedirs(os.path.dirname(store), mode=0o700, exist_ok=True)
-        with _turn(os.path.join(os.path.dirname(store), "trusted.lock")):
+        turn = _take_turn(os.path.join(os.path.dirname(store), "trusted.lock"))
+        try:
             before = _read(store)
             after = change(before)
             if after != before:
                 _replace(store, _encode(after))
+        finally:
+            os.close(turn)
     except OSError as error:
         raise whole_file(store, f"cannot be written: {error.strerror}", "Check the directory's permissions.") from None
 
@@ -109,9 +112,8 @@ def _encode(entries: Entries) -> bytes:
     return (json.dumps(entries, indent=2, sort_keys=True) + "\n").encode("ascii")
 
 
-@contextlib.contextmanager
-def _turn(lock: str) -> Iterator[None]:
-    """Hold the writers' lock. A process that never lets go makes us fail, not wait for ever."""
+def _take_turn(lock: str) -> int:
+    """Return the writers' lock, held until it is closed. A process that never lets go makes us fail, not wait."""
     import fcntl  # only when trust changes
     import time
 
@@ -121,14 +123,15 @@ def _turn(lock: str) -> Iterator[None]:
         while True:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                break
             except BlockingIOError:
                 if time.monotonic() > end:
                     raise whole_file(lock, "is held by another process", "Try again, or end that process.") from None
                 time.sleep(0.01)
-        yield
-    finally:
+            else:
+                return descriptor
+    except BaseException:
         os.close(descriptor)
+        raise
 
 
 def _replace(store: str, data: bytes) -> None:
@@ -143,7 +146,7 @@ def _replace(store: str, data: bytes) -> None:
             os.fsync(descriptor)
         os.rename(temporary, store)
     except BaseException:
-        with contextlib.suppress(OSError):
+        with suppress(OSError):
             os.unlink(temporary)
         raise
     _sync(directory)

@@ -10,8 +10,6 @@ instructions. Source of truth: ``linux/filter.h`` and ``kernel/seccomp.c`` (``se
 
 from __future__ import annotations
 
-from struct import pack
-
 from stockade.annotation import TYPE_CHECKING, NoReturn, TypeAlias
 from stockade.errors import StockadeError
 from stockade.value import Value
@@ -168,7 +166,7 @@ def _encode_branch(item: Branch, place: int, places: dict[str, int], far: tuple[
 
 
 def _instruction(code: int, operand: int, then: int = 0, otherwise: int = 0) -> bytes:
-    return pack("<HBBI", code, then, otherwise, operand)
+    return (code | then << 16 | otherwise << 24 | operand << 32).to_bytes(INSTRUCTION_BYTES, "little")
 
 
 def _fail(message: str) -> NoReturn:

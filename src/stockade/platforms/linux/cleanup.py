@@ -5,11 +5,10 @@ Everything is recognised by locks that died with their owners, so this may run a
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from stockade.errors import StockadeError
 from stockade.platforms import temporary
 from stockade.platforms.linux import placeholders
+from stockade.suppress import suppress
 
 
 def clean_up(base: str) -> None:

@@ -13,7 +13,6 @@ from __future__ import annotations
 import os
 import select
 import sys
-from contextlib import suppress
 from errno import EPERM
 
 from stockade.annotation import TYPE_CHECKING, Literal
@@ -21,6 +20,7 @@ from stockade.errors import UnavailableError
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import MAXIMUM_DESCRIPTORS, Channel, Packet
+from stockade.suppress import suppress
 from stockade.value import Value
 
 if TYPE_CHECKING:

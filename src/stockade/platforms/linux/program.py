@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
-from functools import cache
 
 from stockade.platforms.linux.seccomp import Features, UnixSockets
 from stockade.platforms.linux.seccomp import program as assemble
 from stockade.platforms.linux.syscalls import arch_of
 
+_MADE: dict[Features, bytes] = {}
 
-@cache
+
 def program(unix_sockets: UnixSockets = "none", *, tracing: bool = True) -> bytes:
     """Return the program for this machine."""
-    return assemble(arch_of(os.uname().machine), Features(unix_sockets=unix_sockets, tracing=tracing))
+    features = Features(unix_sockets=unix_sockets, tracing=tracing)
+    if features not in _MADE:
+        _MADE[features] = assemble(arch_of(os.uname().machine), features)
+    return _MADE[features]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import select
-from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
@@ -21,6 +20,7 @@ from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import placed, specify
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
