@@ -38,19 +38,28 @@ class Value:
         if len(args) > len(fields):
             message = f"{type(self).__name__} takes {len(fields)} values, not {len(args)}"
             raise TypeError(message)
-        given = dict(zip(fields, args, strict=False))
-        for name, value in kwargs.items():
-            if name not in fields or name in given:
-                message = f"{type(self).__name__} got an unexpected or repeated field {name!r}"
-                raise TypeError(message)
-            given[name] = value
-        bound = self._defaults | given
+        # Fields stand in their order, however they were given: in that order values are printed and hashed.
+        bound = self.__dict__
+        bound.update(zip(fields, args, strict=False))
+        if len(args) < len(fields):
+            self._bind_rest(fields[len(args) :], kwargs)
+        if kwargs:
+            message = f"{type(self).__name__} got an unexpected or repeated field {next(iter(kwargs))!r}"
+            raise TypeError(message)
         if len(bound) != len(fields):
             missing = ", ".join(name for name in fields if name not in bound)
             message = f"{type(self).__name__} lacks {missing}"
             raise TypeError(message)
-        self.__dict__.update((name, bound[name]) for name in fields)
         self.check()
+
+    def _bind_rest(self, rest: tuple[str, ...], kwargs: dict[str, Any]) -> None:
+        """Bind those fields that were not given by their place, and take them out of ``kwargs``."""
+        bound, defaults = self.__dict__, self._defaults
+        for name in rest:
+            if name in kwargs:
+                bound[name] = kwargs.pop(name)
+            elif name in defaults:
+                bound[name] = defaults[name]
 
     def check(self) -> None:
         """Raise if the fields do not fit together; called once, after all are set."""

@@ -94,7 +94,9 @@ def _far_targets(items: Sequence[Item]) -> _Far:
     """Find the branches whose targets need a ``ja``; each one added moves others apart, so repeat until it settles."""
     far: _Far = {}
     while True:
-        places, _ = _layout(items, far)
+        places, size = _layout(items, far)
+        if size <= _SHORT_REACH:
+            return far
         found: _Far = {}
         place = 0
         for index, item in enumerate(items):
