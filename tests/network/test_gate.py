@@ -367,3 +367,38 @@ def test_a_reason_cannot_forge_a_line() -> None:
         assert decision.detail == "a\\x0ab\\x3cc\\x3e"
 
     run(scene())
+
+
+def test_what_was_judged_once_is_judged_anew_when_anything_changes() -> None:
+    async def scene() -> None:
+        address, other = Host.parse("192.0.2.7"), Host.parse("10.0.0.1")
+        own: list[frozenset[Host]] = [frozenset()]
+        gate = Gate(rules("a.com 192.0.2.8"), own=lambda: own[0])
+        caller = gate.caller()
+        first = await caller.decide("a.com", 443)
+        assert await caller.decide("a.com", 443) is first
+        checked = gate.check(first, (address,))
+        assert gate.check(first, (address,)) is checked
+        assert gate.check(first, (address, other)).addresses == (address, other)
+        own[0] = frozenset({address})
+        assert gate.check(first, (address, other)).addresses == (other,)
+        assert gate.check(first, (address,)).decision.reason is Reason.FORBIDDEN_ADDRESS
+        gate.update(rules("", "a.com 10.0.0.1"))
+        assert (await caller.decide("a.com", 443)).reason is Reason.DENIED
+        assert gate.check(first, (other,)).decision.reason is Reason.DENIED
+
+    run(scene())
+
+
+def test_a_flood_of_destinations_is_not_kept() -> None:
+    async def scene() -> None:
+        gate = Gate(rules())
+        for number in range(2000):
+            await gate.caller().decide(f"host-{number}.test", 443)
+            await gate.caller().decide(f"{number}.0.0.1", "443")
+        await gate.caller().decide("x" * 60_000, 443)
+        assert len(gate._decided) <= 512
+        assert len(gate._checked) <= 512
+        assert max(len(key[0]) for key in gate._decided) < 256
+
+    run(scene())

@@ -69,8 +69,8 @@ class ClientConnection:
             await HttpConnection(self._visit, self._outlet, self._identify).serve(self._deadline)
 
     async def _read(self) -> bytes:
-        async with asyncio.timeout_at(self._deadline):
-            return await self._stream.read()
+        await self._stream.wait(self._deadline)
+        return await self._stream.read()
 
     def _identify(self, given: Credentials | None) -> Caller | Refusal:
         if self._visit.ticket.refused:

@@ -59,6 +59,8 @@ class Pace(Value):
 def interleave(addresses: Iterable[Host]) -> tuple[Host, ...]:
     """Order addresses so that the families take turns, the first address staying first."""
     unique = tuple(dict.fromkeys(addresses))
+    if len(unique) <= 1:
+        return unique
     first = [address for address in unique if address.kind is unique[0].kind]
     second = [address for address in unique if address.kind is not unique[0].kind]
     return tuple(address for pair in zip_longest(first, second) for address in pair if address is not None)
@@ -70,8 +72,11 @@ async def dial(addresses: Sequence[Host], port: Port, pace: Pace | None = None) 
     order = interleave(addresses)[: pace.most]
     where = f"{order[0]}:{port}" if order else f"port {port}"
     try:
-        async with asyncio.timeout(pace.seconds):
-            outcome = await (_attempt(order[0], port) if len(order) == 1 else _race(order, port, pace.stagger))
+        if len(order) == 1:
+            outcome = await _attempt(order[0], port, pace.seconds)
+        else:
+            async with asyncio.timeout(pace.seconds):
+                outcome = await _race(order, port, pace.stagger)
     except TimeoutError:
         raise ConnectError(Failure.TIMED_OUT, where) from None
     if isinstance(outcome, Failure):
@@ -84,7 +89,7 @@ def failure_of(error: OSError) -> Failure:
     return _FAILURES.get(error.errno or 0, Failure.OTHER)
 
 
-async def _attempt(address: Host, port: Port) -> socket.socket | Failure:
+async def _attempt(address: Host, port: Port, seconds: float | None = None) -> socket.socket | Failure:
     try:
         connection = socket.socket(_FAMILIES[address.kind], socket.SOCK_STREAM)
     except OSError as error:
@@ -93,7 +98,15 @@ async def _attempt(address: Host, port: Port) -> socket.socket | Failure:
         connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        await asyncio.get_running_loop().sock_connect(connection, (address.text, port.number))
+        place = (address.text, port.number)
+        if connection.connect_ex(place) and not _stands(connection):
+            async with asyncio.timeout(seconds):
+                await _connected(connection, place)
+    except TimeoutError as error:
+        connection.close()
+        if error.errno is None:
+            raise
+        return failure_of(error)
     except OSError as error:
         connection.close()
         return failure_of(error)
@@ -101,6 +114,24 @@ async def _attempt(address: Host, port: Port) -> socket.socket | Failure:
         connection.close()
         raise
     return connection
+
+
+def _stands(connection: socket.socket) -> bool:
+    """Say whether a connection that was only begun is complete: on one machine it is at once."""
+    try:
+        connection.getpeername()
+    except OSError:
+        return False
+    return True
+
+
+async def _connected(connection: socket.socket, place: tuple[str, int]) -> None:
+    """Wait for a connection that was begun; to begin it again only asks how it stands."""
+    try:
+        await asyncio.get_running_loop().sock_connect(connection, place)
+    except OSError as error:
+        if error.errno != errno.EISCONN:
+            raise
 
 
 async def _race(order: Sequence[Host], port: Port, stagger: float) -> socket.socket | Failure:

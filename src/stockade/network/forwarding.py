@@ -74,9 +74,7 @@ class HttpConnection:
         """Return what the client says next; ``None`` once it has no more to say."""
         ended = False
         while not ended and not self._events and not self._conversation.over:
-            if not self._client.readable:  # a time limit costs more than a read
-                async with asyncio.timeout_at(self._deadline):
-                    await self._client.wait()
+            await self._client.wait(self._deadline)
             data = await self._client.read()
             ended = not data
             self._events.extend(self._conversation.receive(data) if data else self._conversation.receive_end())

@@ -25,7 +25,7 @@ from enum import Enum
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
-from stockade.network.guard import Checked, check, check_literal
+from stockade.network.guard import Checked, check
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import HostKind
@@ -39,6 +39,9 @@ if TYPE_CHECKING:
 
 _MINUTE: Final = 60.0
 _HTTPS: Final = 443
+#: Decisions that are kept until the rules change; more are forgotten all at once.
+_KEPT: Final = 512
+_LONGEST_KEPT: Final = 255
 
 
 class Choice(Enum):
@@ -107,6 +110,8 @@ class Gate:
         self._remembered: dict[Destination, Answer] = {}
         self._open: dict[Destination, _Question] = {}
         self._put: deque[float] = deque()
+        self._decided: dict[tuple[str, int | str, bool], NetworkDecision] = {}
+        self._checked: dict[int, tuple[NetworkDecision, tuple[Host, ...], frozenset[Host], Checked]] = {}
 
     @property
     def rules(self) -> NetworkRules:
@@ -121,6 +126,8 @@ class Gate:
     def update(self, rules: NetworkRules) -> None:
         """Use other rules from the next decision on; questions that they settle are withdrawn."""
         self._rules = rules
+        self._decided.clear()
+        self._checked.clear()
         for destination, question in list(self._open.items()):
             if decide_destination(rules, destination, can_ask=True).verdict is not Verdict.ASK:
                 self._withdraw(destination, question)
@@ -145,15 +152,34 @@ class Gate:
             own = self._own()
         except StockadeError as error:
             return Checked(_unjudged(decision, error))
-        return check(decision, self._rules, addresses, own)
+        found = tuple(addresses)
+        # By identity, which costs nothing: the decision in the entry is kept alive by it.
+        known = self._checked.get(id(decision))
+        if known is not None and known[0] is decision and known[1] == found and known[2] is own:
+            return known[3]
+        checked = check(decision, self._rules, found, own)
+        if len(self._checked) >= _KEPT:
+            self._checked.clear()
+        self._checked[id(decision)] = (decision, found, own, checked)
+        return checked
+
+    def _decide(self, host: str, port: int | str) -> NetworkDecision:
+        """Decide by the lists alone; programs ask for the same destination again and again."""
+        key = (host, port, self._ask is not None)
+        decision = self._decided.get(key)
+        if decision is None:
+            decision = decide(self._rules, host, port, can_ask=key[2])
+            if len(host) > _LONGEST_KEPT:
+                return decision
+            if len(self._decided) >= _KEPT:
+                self._decided.clear()
+            self._decided[key] = decision
+        return decision
 
     def _check_literal(self, decision: NetworkDecision) -> NetworkDecision:
         if decision.destination is None or decision.destination.host.kind is HostKind.NAME:
             return decision
-        try:
-            return check_literal(decision, self._rules, self._own())
-        except StockadeError as error:
-            return _unjudged(decision, error)
+        return self.check(decision, (decision.destination.host,)).decision
 
     def decide_name(self, host_text: str) -> NetworkDecision:
         """Decide whether a name may be resolved: it may if it could be reached, or asked about, on some port."""
@@ -174,7 +200,7 @@ class Gate:
 
     async def decide(self, host: str, port: int | str, *, command: str, granted: set[Destination]) -> NetworkDecision:
         """Decide on one request; ``granted`` are the destinations that were allowed once on its connection."""
-        decision = self._check_literal(decide(self._rules, host, port, can_ask=self._ask is not None))
+        decision = self._check_literal(self._decide(host, port))
         destination = decision.destination
         if decision.verdict is not Verdict.ASK or destination is None:
             return decision

@@ -8,6 +8,8 @@ h11 reads heads, but takes some that others read differently. This module refuse
   nor in HTTP/1.0; no name that a careless server takes for one of them (``Content_Length``);
 - HTTP/1.0 and 1.1 alone; methods in capital letters.
 
+Heads that have nothing unusual in them, which is nearly all, are read by ``plain_head`` without any of this.
+
 Limits: ``LARGEST_HEAD`` bytes, ``LARGEST_LINE`` for the first line, ``MOST_HEADERS``.
 
 Source of truth: RFC 9112 sections 2 to 6 and 11 (what is ambiguous and what to do about it).
@@ -22,6 +24,7 @@ import h11
 from stockade.annotation import Final
 from stockade.escape import escape
 from stockade.network.http_message import CHUNKED, NO_BODY, Body, BodyKind, Headers
+from stockade.network.plain_head import plain_request, plain_response
 from stockade.network.refusal import Cause, bad_request
 from stockade.value import Value
 
@@ -131,6 +134,14 @@ def _check_beginning(buffer: bytearray) -> None:
 
 def read_request(head: bytes) -> RequestHead:
     """Read the whole head of a request, or raise ``FlawError``."""
+    plain = plain_request(head)
+    if plain is not None:
+        return RequestHead(*plain[:-1], plain[-1] or NO_BODY)
+    return thorough_request(head)
+
+
+def thorough_request(head: bytes) -> RequestHead:
+    """Read the head of a request that may be anything."""
     _check_request_line(head)
     _check_lines(head)
     event = _parse(h11.Connection(h11.SERVER, LARGEST_HEAD), head)
@@ -147,6 +158,12 @@ def read_request(head: bytes) -> RequestHead:
 
 def read_response(head: bytes) -> ResponseHead:
     """Read the whole head of a response, or raise ``FlawError``."""
+    plain = plain_response(head)
+    return thorough_response(head) if plain is None else ResponseHead(*plain)
+
+
+def thorough_response(head: bytes) -> ResponseHead:
+    """Read the head of a response that may be anything."""
     _check_version(head[: len(b"HTTP/1.1")])
     _check_lines(head)
     connection = h11.Connection(h11.CLIENT, LARGEST_HEAD)

@@ -18,6 +18,7 @@ from stockade.network.failure import ConnectError, Failure
 from stockade.network.handshake import handshake
 from stockade.network.stream import Stream
 from stockade.network.tally import Tally
+from stockade.network.transport import SocketTransport
 from stockade.network.upstream import UpstreamKind
 from stockade.policy.decision import NetworkDecision, Reason, Verdict
 from stockade.policy.host import Host
@@ -121,7 +122,7 @@ class Outlet:
         stream = Stream()
         try:
             if route.upstream is None:
-                await asyncio.get_running_loop().create_connection(lambda: stream, sock=connection)
+                SocketTransport(connection, stream)
                 return stream
             async with asyncio.timeout(self._pace.seconds):
                 await _begin(stream, connection, route.upstream)

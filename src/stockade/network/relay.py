@@ -10,21 +10,25 @@ from __future__ import annotations
 import asyncio
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.network.transport import SocketTransport, shared_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from stockade.network.transport import Data
 
 #: Bytes that may wait for a slow reader before its peer is no longer read.
 HIGH_WATER: Final = 1 << 18
 
 
-class Side(asyncio.Protocol):
+class Side(asyncio.BufferedProtocol):
     """One end of a pair. Until it is joined, what comes is kept and reading stops soon."""
 
     def __init__(self, pair: Pair) -> None:
         """Belong to a pair."""
         self.pair = pair
         self.transport: asyncio.Transport | None = None
+        self.copies = False
         self.peer: Side | None = None
         self._early: list[bytes] = []
         self._ended = False
@@ -32,6 +36,7 @@ class Side(asyncio.Protocol):
     def adopt(self, transport: asyncio.Transport) -> None:
         """Take over a connection that another protocol has served so far."""
         self.transport = transport
+        self.copies = isinstance(transport, SocketTransport)
         transport.set_write_buffer_limits(high=HIGH_WATER)
         transport.set_protocol(self)
 
@@ -44,31 +49,41 @@ class Side(asyncio.Protocol):
         """Pass on to this peer from now on, beginning with what came early."""
         self.peer = peer
         for data in self._early:
-            self.data_received(data)
+            self.pass_on(data)
         self._early.clear()
         if self._ended:
             self.eof_received()
         if self.transport is not None and not self.transport.is_closing():
             self.transport.resume_reading()
 
-    def data_received(self, data: bytes) -> None:
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as asyncio has it
+        """Take what comes in the buffer that all share."""
+        return shared_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
         """Pass it on."""
+        self.pass_on(shared_buffer()[:nbytes])
+
+    def pass_on(self, data: Data) -> None:
+        """Let the peer send it; the buffer that it is in may be used again when this returns."""
         self.pair.moved += len(data)
-        if self.peer is None or self.peer.transport is None:
-            self._early.append(data)
+        peer = self.peer
+        if peer is None or peer.transport is None:
+            self._early.append(bytes(data))
             if self.transport is not None:
                 self.transport.pause_reading()
             return
-        self.peer.transport.write(data)
+        # A transport of asyncio may keep a view of what it cannot send at once.
+        peer.transport.write(data if peer.copies else bytes(data))
 
     def eof_received(self) -> bool:
         """Pass the end of this direction on; the other one stays open."""
         self._ended = True
         if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
-            if self.peer.transport.can_write_eof():
-                self.peer.transport.write_eof()
             if self.peer._ended:  # noqa: SLF001 - its other half
                 self.pair.close()
+            elif self.peer.transport.can_write_eof():
+                self.peer.transport.write_eof()
         # TLS knows no half-closed connection: asyncio closes it, and warns of whoever wants otherwise.
         return self.transport is None or self.transport.get_extra_info("ssl_object") is None
 

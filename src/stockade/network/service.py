@@ -15,6 +15,7 @@ from stockade.annotation import TYPE_CHECKING, Final, Protocol, TypeAlias
 from stockade.network.limits import Admissions, ProxyLimits
 from stockade.network.relay import Relays
 from stockade.network.stream import Stream
+from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     import socket
@@ -171,6 +172,7 @@ class Service:
     def _start(self, connection: socket.socket, ticket: Ticket) -> None:
         connection.setblocking(False)
         visit = Visit(self, connection, ticket)
+        SocketTransport(connection, visit.stream)
         task = asyncio.create_task(self._run(visit))
         visit.stream.when_lost(task.cancel)
         self._tasks.add(task)
@@ -184,7 +186,6 @@ class Service:
     async def _run(self, visit: Visit) -> None:
         loop = asyncio.get_running_loop()
         try:
-            await loop.connect_accepted_socket(lambda: visit.stream, visit.connection)
             await self._serve(visit)
         except OSError:
             return  # the client is gone, or took too long

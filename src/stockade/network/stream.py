@@ -108,14 +108,19 @@ class Stream(asyncio.Protocol):
         name = None if self._transport is None else self._transport.get_extra_info("peername")
         return str(name[0]) if isinstance(name, tuple) else ""
 
-    async def wait(self) -> None:
-        """Wait until there is something to be read, be it the end."""
+    async def wait(self, until: float | None = None) -> None:
+        """Wait until there is something to be read, be it the end; past a point in time, raise ``TimeoutError``."""
         while not (self._pieces or self.ended or self.lost):
-            self._reader = asyncio.get_running_loop().create_future()
+            loop = asyncio.get_running_loop()
+            self._reader = loop.create_future()
+            # A timer of its own costs a third of what asyncio.timeout does.
+            timer = None if until is None else loop.call_at(until, _late, self._reader)
             try:
                 await self._reader
             finally:
                 self._reader = None
+                if timer is not None:
+                    timer.cancel()
 
     async def read(self) -> bytes:
         """Return what came next; nothing at the end."""
@@ -179,7 +184,7 @@ class Stream(asyncio.Protocol):
         self.given = True
         side.adopt(transport)
         while self._pieces:
-            side.data_received(self._pieces.popleft())
+            side.pass_on(self._pieces.popleft())
         if self.ended:
             side.eof_received()
 
@@ -203,6 +208,11 @@ class Stream(asyncio.Protocol):
             finally:
                 self._writer = None
         self._open()
+
+
+def _late(waiting: asyncio.Future[None]) -> None:
+    if not waiting.done():
+        waiting.set_exception(TimeoutError())
 
 
 def _wake(waiting: asyncio.Future[None] | None) -> None:

@@ -1,0 +1,232 @@
+from __future__ import annotations
+
+import asyncio
+import socket
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from stockade.network.transport import PIECE, SocketTransport, shared_buffer
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+
+class Heard(asyncio.Protocol):
+    """Writes down all that it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[object] = []
+        self.keeps_open = True
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.told.append(type(transport).__name__)
+
+    def data_received(self, data: bytes) -> None:
+        self.told.append(data)
+
+    def eof_received(self) -> bool:
+        self.told.append("end")
+        return self.keeps_open
+
+    def pause_writing(self) -> None:
+        self.told.append("full")
+
+    def resume_writing(self) -> None:
+        self.told.append("room")
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self.told.append(("lost", type(error)))
+
+    @property
+    def size(self) -> int:
+        return sum(len(each) for each in self.told if isinstance(each, bytes))
+
+
+class Echo(asyncio.BufferedProtocol):
+    """Sends back views of the buffer that all share."""
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, SocketTransport)
+        self.transport = transport
+
+    def get_buffer(self, sizehint: int) -> memoryview:
+        assert sizehint == PIECE
+        return shared_buffer()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        self.transport.write(shared_buffer()[:nbytes])
+
+
+def wired(body: Callable[[SocketTransport, Heard, socket.socket], Awaitable[None]]) -> None:
+    """Run a test between a transport and a plain socket at its other end."""
+
+    async def main() -> None:
+        inner, outer = socket.socketpair()
+        inner.setblocking(False)
+        outer.setblocking(False)
+        heard = Heard()
+        transport = SocketTransport(inner, heard)
+        try:
+            await asyncio.wait_for(body(transport, heard, outer), 20)
+        finally:
+            transport.abort()
+            outer.close()
+            await asyncio.sleep(0)
+            assert inner.fileno() == -1
+
+    asyncio.run(main())
+
+
+async def until(holds: Callable[[], object]) -> None:
+    while not holds():  # noqa: ASYNC110 - what is waited for are bytes in the kernel
+        await asyncio.sleep(0.001)
+
+
+async def drain(outer: socket.socket, size: int) -> bytes:
+    loop, data = asyncio.get_running_loop(), bytearray()
+    while len(data) < size:
+        data += await loop.sock_recv(outer, PIECE)
+    return bytes(data)
+
+
+def test_it_stands_at_once_and_reads_to_the_end() -> None:
+    async def body(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        assert heard.told == ["SocketTransport"]
+        assert (transport.is_reading(), transport.is_closing(), transport.get_protocol()) == (True, False, heard)
+        outer.send(b"a")
+        await until(lambda: heard.size)
+        outer.shutdown(socket.SHUT_WR)
+        await until(lambda: "end" in heard.told)
+        transport.resume_reading()
+        assert not transport.is_reading()
+        transport.write(b"still open")
+        assert await drain(outer, 10) == b"still open"
+        assert heard.told == ["SocketTransport", b"a", "end"]
+
+    wired(body)
+
+
+def test_an_end_may_close_it() -> None:
+    async def body(_transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        heard.keeps_open = False
+        outer.shutdown(socket.SHUT_WR)
+        await until(lambda: len(heard.told) == 3)
+        assert heard.told[1:] == ["end", ("lost", type(None))]
+
+    wired(body)
+
+
+def test_what_cannot_be_sent_waits_and_ends_in_order() -> None:
+    async def body(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        big = bytes(range(256)) * 20_000
+        transport.set_write_buffer_limits(high=1000)
+        assert transport.get_write_buffer_limits() == (250, 1000)
+        transport.write(memoryview(big))
+        transport.write(b"tail")
+        transport.write_eof()
+        transport.write_eof()
+        assert transport.get_write_buffer_size() > 1000
+        with pytest.raises(RuntimeError):
+            transport.write(b"x")
+        assert await drain(outer, len(big) + 4) == big + b"tail"
+        assert await asyncio.get_running_loop().sock_recv(outer, 10) == b""
+        assert heard.told[1:] == ["full", "room"]
+        assert transport.get_write_buffer_size() == 0
+
+    wired(body)
+
+
+def test_close_sends_what_waits_and_abort_does_not() -> None:
+    async def body(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        big = bytes(5_000_000)
+        transport.write(big)
+        transport.close()
+        transport.close()
+        assert transport.is_closing()
+        assert len(await drain(outer, len(big))) == len(big)
+        await until(lambda: ("lost", type(None)) in heard.told)
+        transport.abort()
+        transport.write(b"nobody is there")
+        await asyncio.sleep(0)
+        assert heard.told.count(("lost", type(None))) == 1
+        assert transport.get_extra_info("peername", "gone") == "gone"
+
+    wired(body)
+
+    async def aborted(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        transport.write(bytes(5_000_000))
+        transport.abort()
+        assert transport.get_write_buffer_size() == 0
+        assert ("lost", type(None)) not in heard.told
+        await asyncio.sleep(0)
+        assert heard.told[-1] == ("lost", type(None))
+        assert outer.fileno() >= 0
+
+    wired(aborted)
+
+
+def test_nothing_is_read_while_paused() -> None:
+    async def body(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        transport.pause_reading()
+        transport.pause_reading()
+        outer.send(b"a")
+        await asyncio.sleep(0.02)
+        assert heard.size == 0
+        transport.resume_reading()
+        transport.resume_reading()
+        await until(lambda: heard.size == 1)
+
+    wired(body)
+
+
+def test_a_connection_that_breaks_is_told_once() -> None:
+    async def body(transport: SocketTransport, heard: Heard, outer: socket.socket) -> None:
+        outer.close()
+        transport.pause_reading()
+        transport.write(b"x")
+        transport.write(b"y")
+        await until(lambda: len(heard.told) > 1)
+        assert heard.told[1:] == [("lost", BrokenPipeError)]
+
+    wired(body)
+
+
+def test_views_of_the_shared_buffer_may_be_written() -> None:
+    async def main() -> None:
+        pairs: list[tuple[socket.socket, Any]] = []
+        for number in range(2):
+            inner, outer = socket.socketpair()
+            inner.setblocking(False)
+            outer.setblocking(False)
+            SocketTransport(inner, Echo())
+            pairs.append((outer, bytes([number]) * 3_000_000))
+        loop = asyncio.get_running_loop()
+        sending = [asyncio.create_task(loop.sock_sendall(outer, data)) for outer, data in pairs]
+        echoed = await asyncio.gather(*(drain(outer, len(data)) for outer, data in pairs))
+        await asyncio.gather(*sending)
+        assert [data == sent for data, (_, sent) in zip(echoed, pairs, strict=True)] == [True, True]
+        for outer, _ in pairs:
+            outer.close()
+        await asyncio.sleep(0.05)
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_tcp_is_not_held_back() -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            outer = socket.create_connection(listener.getsockname())
+            inner, _ = listener.accept()
+        inner.setblocking(False)
+        transport = SocketTransport(inner, Heard())
+        assert inner.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+        assert transport.get_extra_info("peername") == outer.getsockname()
+        assert transport.get_extra_info("sockname") == outer.getpeername()
+        assert transport.get_extra_info("socket") is inner
+        assert transport.get_extra_info("ssl_object") is None
+        transport.abort()
+        outer.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(main())
