@@ -47,6 +47,19 @@ class Outcome(Value):
     error: int = 0
 
 
+class Entrance(Value):
+    """A socket, bound inside the walls, at which the network of a session is served.
+
+    ``kind`` is ``http``, ``socks``, ``transparent`` (connections that were meant for elsewhere), ``name-udp``,
+    ``name-tcp``, or ``host``: what connects there is to reach ``address`` and ``port`` of the host.
+    """
+
+    kind: str
+    descriptor: int
+    address: str = ""
+    port: int = 0
+
+
 class Walls(Protocol):
     """The walls of one session."""
 
@@ -74,6 +87,24 @@ class Walls(Protocol):
 
     def end(self, ticket: int) -> None:
         """End a command and everything that it started; its outcome still comes."""
+
+    def take_entrances(self) -> tuple[Entrance, ...]:
+        """Return the entrances that were opened since asked last; they are the caller's from then on."""
+
+    def unrouted(self) -> str:
+        """Return why programs that know no proxy are not carried; empty if they are."""
+
+    def ports(self) -> tuple[int, int]:
+        """Return where commands find the HTTP and the SOCKS proxy, on their localhost."""
+
+    def open_way_in(self) -> int:
+        """Return a descriptor that answers each byte, ``4`` or ``6``, with a TCP socket made inside."""
+
+    def watch(self, descriptor: int) -> None:
+        """Have ``fileno`` become readable with another descriptor as well."""
+
+    def unwatch(self, descriptor: int) -> None:
+        """Watch it no more; before it is closed."""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when there is something to receive."""

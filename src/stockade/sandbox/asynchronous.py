@@ -6,6 +6,7 @@ import asyncio
 
 from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import StockadeError, UnavailableError
+from stockade.sandbox.asker import NOTHING, settled
 from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    from stockade.network.gate import Ask
+    from stockade.network.proxy_process import Question
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.capture import Capture
@@ -23,6 +26,38 @@ if TYPE_CHECKING:
     from stockade.sandbox.process import Process
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
+
+
+class _TaskAsker:
+    """Puts each question in a task of its own; see ``stockade.sandbox.asker``."""
+
+    def __init__(self, ask: Ask, answer: Callable[[int, str, str], None]) -> None:
+        self._ask = ask
+        self._answer = answer
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def put(self, question: Question) -> None:
+        task = asyncio.ensure_future(self._put(question))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _put(self, question: Question) -> None:
+        answer: object
+        try:
+            answer = await self._ask(question.host, question.port, question.command)
+        except Exception as error:  # noqa: BLE001 - a stranger's callback
+            answer = error
+        self._answer(*settled(question.number, answer))
+
+    def take(self) -> list[tuple[int, str, str]]:
+        return []
+
+    def fileno(self) -> int:
+        return NOTHING
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
 
 
 #: Seconds without a command after which the host gets the names back that are kept from being made.
@@ -36,18 +71,30 @@ class Sandbox:
         self,
         policy: SandboxPolicy,
         *,
+        ask: Ask | None = None,
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
+        name_servers: Sequence[str] = (),
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
         """Take a policy; nothing is started before ``open``.
 
-        ``limits`` hold for every command. ``environment`` is the host's environment that commands start from,
-        this process's own by default. ``walls`` replaces what builds the walls, for other platforms and tests.
+        ``ask`` is awaited with host, port and the id of the command for each destination that no rule is about; what
+        it returns decides, and an error denies. ``limits`` hold for every command. ``environment`` is the host's
+        environment that commands start from, this process's own by default. ``name_servers``, such as
+        ``127.0.0.1:5353``, resolve the names of allowed hosts instead of this system. ``walls`` replaces what builds
+        the walls, for other platforms and tests.
         """
         from stockade.platforms.walls import make_walls
 
-        self._session = Session(policy, walls or make_walls, host=environment, limits=limits)
+        self._session = Session(
+            policy,
+            walls or make_walls,
+            host=environment,
+            limits=limits,
+            asker=None if ask is None else _TaskAsker(ask, self._answer),
+            name_servers=tuple(name_servers),
+        )
         self._ended: dict[int, asyncio.Future[None]] = {}
         self._opening: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -169,8 +216,16 @@ class Sandbox:
         return self._session.wrap(command, cwd=cwd, env=env)
 
     async def update(self, policy: SandboxPolicy) -> None:
-        """Use another policy from the next command on; commands that run keep their walls."""
+        """Use another policy: its network rules from the next request, the rest from the next command on."""
         self._session.update(policy)
+
+    async def publish(self, host_port: int, port: int) -> int:
+        """Let programs of this machine reach a server inside by ``host_port`` of their localhost, 0 for any.
+
+        Returns the host's port. The policy must have ``allowLocalBinding``.
+        """
+        self._opened()
+        return self._session.publish(host_port, port)
 
     async def close(self) -> None:
         """End every command and leave nothing behind."""
@@ -197,6 +252,9 @@ class Sandbox:
             if future is not None and not future.done():
                 future.set_result(None)
         self._rest_later()
+
+    def _answer(self, number: int, choice: str, reason: str) -> None:
+        self._session.answer(number, choice, reason)
 
     def _rest_later(self) -> None:
         """Let go of the placeholders once nothing has run for a while, not between two commands of one job."""

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from types import TracebackType
 
+    from stockade.network.gate import Answer
     from stockade.platforms.backend import Walls
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking_process import BlockingProcess
@@ -35,14 +36,31 @@ class BlockingSandbox:
         self,
         policy: SandboxPolicy | Callable[[], SandboxPolicy],
         *,
+        ask: Callable[[str, int, str], Answer] | None = None,
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
+        name_servers: Sequence[str] = (),
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
-        """Take what ``stockade.Sandbox`` takes, and the policy also as a function, see ``Session``."""
+        """Take what ``stockade.Sandbox`` takes, and the policy also as a function, see ``Session``.
+
+        ``ask`` is called in threads of its own, while a command runs.
+        """
         from stockade.platforms.walls import make_walls
 
-        self.session = Session(policy, walls or make_walls, host=environment, limits=limits)
+        asker = None
+        if ask is not None:
+            from stockade.sandbox.asker import ThreadedAsker
+
+            asker = ThreadedAsker(ask)
+        self.session = Session(
+            policy,
+            walls or make_walls,
+            host=environment,
+            limits=limits,
+            asker=asker,
+            name_servers=tuple(name_servers),
+        )
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -70,8 +88,15 @@ class BlockingSandbox:
         self.session.open()
 
     def update(self, policy: SandboxPolicy) -> None:
-        """Use another policy from the next command on."""
+        """Use another policy: its network rules from the next request, the rest from the next command on."""
         self.session.update(policy)
+
+    def publish(self, host_port: int, port: int) -> int:
+        """Let programs of this machine reach a server inside by ``host_port`` of their localhost, 0 for any.
+
+        Returns the host's port. The policy must have ``allowLocalBinding``.
+        """
+        return self.session.publish(host_port, port)
 
     def close(self) -> None:
         """End every command and leave nothing behind."""

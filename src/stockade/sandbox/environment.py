@@ -59,9 +59,14 @@ def dropped(name: str) -> bool:
     return name.startswith(_DROPPED_PREFIXES) and name not in _KEPT
 
 
-def inside(host: Mapping[str, str], temporary: str, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def inside(
+    host: Mapping[str, str],
+    temporary: str,
+    proxies: Mapping[str, str] | None = None,
+    extra: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Return the environment of a command; ``extra`` is what the caller asked for by name, and counts most."""
     kept = {name: value for name, value in host.items() if not dropped(name)}
     caches = {name: f"{temporary}/cache/{folder}" for name, folder in CACHES.items() if name not in kept}
     told = {"SANDBOX_RUNTIME": "1", "TMPDIR": temporary, "TMP": temporary, "TEMP": temporary}
-    return kept | caches | told | dict(extra or {})
+    return kept | caches | told | dict(proxies or {}) | dict(extra or {})

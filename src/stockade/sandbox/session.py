@@ -20,14 +20,18 @@ from stockade.platforms.temporary import TemporaryDirectory
 from stockade.sandbox import environment, shell
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
+from stockade.sandbox.network import Network
 from stockade.sandbox.result import Result
 from stockade.sandbox.wrapped import Wrapped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from stockade.network.environment import Credential
+    from stockade.network.proxy_process import News, Refused
     from stockade.platforms.backend import Outcome, Walls
     from stockade.policy.model import SandboxPolicy
+    from stockade.sandbox.asker import Asker
 
 T = TypeVar("T")
 NO_LIMITS: Final = Limits()
@@ -49,6 +53,7 @@ class Running:
         self.limits = limits
         self.group = group
         self.notes = notes
+        self.credential: Credential | None = None
         self.began = time.monotonic()
         self.seconds = 0.0
         self.outcome: Outcome | None = None
@@ -101,11 +106,14 @@ class Session:
         *,
         host: Mapping[str, str] | None = None,
         limits: Limits = NO_LIMITS,
+        asker: Asker | None = None,
+        name_servers: tuple[str, ...] = (),
     ) -> None:
         """Take ``make_walls`` as what builds walls around a session's temporary directory.
 
         A policy may also be given as a function: it is called when the helpers of the walls are already coming up,
-        so that a program that is started for one command reads its settings meanwhile.
+        so that a program that is started for one command reads its settings meanwhile. Such a program may never use
+        the network: nothing is started for it before it does. Without an ``asker`` nobody can be asked.
         """
         self._given = policy
         self._policy: SandboxPolicy | None = None
@@ -114,8 +122,14 @@ class Session:
         self._host = dict(os.environ if host is None else host)
         self._temporary: TemporaryDirectory | None = None
         self._walls: Walls | None = None
+        self._network: Network | None = None
+        self._asker = asker
+        self._name_servers = name_servers
+        self._refused: list[Refused] = []
+        self._commands = 0
         self._running: dict[int, Running] = {}
-        self._wrapped = False
+        #: The proxy variables of wrapped commands: the same command is the same order, whoever asks for it again.
+        self._wrapped: dict[tuple[object, ...], dict[str, str]] = {}
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -142,7 +156,16 @@ class Session:
         try:
             walls = self._make_walls(self._temporary.path)
             self._walls = walls
-            walls.renew(self.policy)
+            self._network = Network(
+                walls,
+                self._host,
+                can_ask=self._asker is not None,
+                name_servers=self._name_servers,
+                hasty=callable(self._given),
+            )
+            if self._asker is not None and self._asker.fileno() >= 0:
+                walls.watch(self._asker.fileno())
+            self._renew()
         except BaseException:
             self.close()
             raise
@@ -150,10 +173,12 @@ class Session:
     def update(self, policy: SandboxPolicy) -> None:
         """Use another policy from the next command on."""
         self._policy = policy
+        if self._network is not None:
+            self._network.follow(policy)
         if self._wrapped and self._walls is not None:
-            self._walls.renew(policy)  # a wrapped command does not pass by here
+            self._renew()  # a wrapped command does not pass by here
 
-    def start(
+    def start(  # noqa: PLR0913 - options of one call, all named
         self,
         command: str | Sequence[str],
         streams: Sequence[int],
@@ -162,12 +187,14 @@ class Session:
         env: Mapping[str, str] | None = None,
         limits: Limits = NO_LIMITS,
         terminal: bool = False,
+        command_id: str = "",
     ) -> Running:
         """Start a command with its three streams. Raises if it cannot even be sent."""
         walls = self._opened(self._walls)
         _require_streams(streams)
-        notes = walls.renew(self.policy)
-        variables = environment.inside(self._host, self.temporary, env)
+        notes = self._renew()
+        credential, proxies = self._opened(self._network).admit(command_id or self._mint())
+        variables = environment.inside(self._host, self.temporary, proxies, env)
         held = limits.over(self.limits)
         group = Group.make(held)
         launch = Launch(
@@ -180,11 +207,11 @@ class Session:
         )
         text = command if isinstance(command, str) else " ".join(command)
         running = Running(0, text, held, group, notes)
+        running.credential = credential
         try:
             running.ticket = walls.launch(launch, streams)
         except BaseException:
-            if group is not None:
-                group.close()
+            self._forget(running)
             raise
         self._running[running.ticket] = running
         return running
@@ -192,7 +219,7 @@ class Session:
     def open_terminal(self) -> tuple[int, int]:
         """Make a terminal for the next command; return our end and the command's."""
         walls = self._opened(self._walls)
-        walls.renew(self.policy)
+        self._renew()
         return walls.open_terminal()
 
     def wrap(
@@ -200,29 +227,53 @@ class Session:
     ) -> Wrapped:
         """Return what any program of this user may run to run a command here. Control groups do not count it."""
         walls = self._opened(self._walls)
-        walls.renew(self.policy)
-        variables = environment.inside(self._host, self.temporary, env)
+        self._renew()
+        key = (command if isinstance(command, str) else tuple(command), cwd, *sorted((env or {}).items()))
+        if key not in self._wrapped:
+            self._wrapped[key] = self._opened(self._network).admit(self._mint())[1]
+        variables = environment.inside(self._host, self.temporary, self._wrapped[key], env)
         launch = Launch(
             argv=shell.argv(command, variables),
             environment=variables,
             directory=self._directory(cwd),
             limits=self.limits.rlimits(grouped=False),
         )
-        self._wrapped = True
         return Wrapped(walls.wrap(launch))
 
     def pump(self) -> tuple[Running, ...]:
-        """Take what the walls have to say; return the commands that have ended since."""
+        """Take what walls and network have to say; return the commands that have ended since."""
         ended = []
-        for outcome in self._opened(self._walls).receive():
+        outcomes = self._opened(self._walls).receive()
+        network = self._opened(self._network)
+        # What was refused to a command was said before the command heard of it, and so before it ended.
+        self._hear(network.pump())
+        for answer in self._asker.take() if self._asker is not None else ():
+            network.answer(*answer)
+        for outcome in outcomes:
             running = self._running.pop(outcome.ticket, None)
             if running is None:
                 continue
             running.finish(outcome)
-            if running.group is not None:
-                running.group.close()
+            self._forget(running)
             ended.append(running)
         return tuple(ended)
+
+    def answer(self, number: int, choice: str, reason: str = "") -> None:
+        """Answer a question, if the session is still open; a choice that is none denies."""
+        if self._network is not None:
+            self._network.answer(number, choice, reason)
+
+    def publish(self, host_port: int, port: int) -> int:
+        """Let the host reach a port inside by a port of its own, 0 for any; return which one it is."""
+        network = self._opened(self._network)
+        if not self.policy.sockets.local_binding:
+            message = "the policy does not let the host reach ports inside"
+            raise StockadeError(message, "set sandbox.network.allowLocalBinding to true")
+        from stockade.sandbox.published import Published, listen
+
+        listener, chosen = listen(Published(host_port, port))
+        network.publish(listener, port)
+        return chosen
 
     def end(self, running: Running, limit: Limit | None = None) -> None:
         """End a command with all that it started, because of a limit or because the caller wants it."""
@@ -249,17 +300,51 @@ class Session:
     def close(self) -> None:
         """End every command, take the walls down, remove the temporary directory."""
         walls, self._walls = self._walls, None
+        network, self._network = self._network, None
         temporary, self._temporary = self._temporary, None
         try:
+            if network is not None:
+                self._hear(network.close())
+            if self._asker is not None:
+                self._asker.close()
             if walls is not None:
                 walls.close()
         finally:
             for running in self._running.values():
-                if running.group is not None:
-                    running.group.close()
+                self._forget(running)
             self._running.clear()
+            self._wrapped.clear()
             if temporary is not None:
                 temporary.remove()
+
+    def _renew(self) -> tuple[str, ...]:
+        """Make walls and network fit the policy and the disk as they are now."""
+        network = self._opened(self._network)
+        notes = self._opened(self._walls).renew(self.policy)
+        network.follow(self.policy)
+        return (*notes, network.failure) if network.failure else notes
+
+    def _mint(self) -> str:
+        self._commands += 1
+        return f"command-{self._commands}"
+
+    def _hear(self, said: tuple[News, ...]) -> None:
+        if not said:
+            return
+        from stockade.network.proxy_process import Question, Refused
+
+        for news in said:
+            if isinstance(news, Refused):
+                self._refused.append(news)
+            elif isinstance(news, Question) and self._asker is not None:
+                self._asker.put(news)
+
+    def _forget(self, running: Running) -> None:
+        """Let go of what a command had."""
+        if running.group is not None:
+            running.group.close()
+        if running.credential is not None and self._network is not None:
+            self._network.dismiss(running.credential)
 
     def _directory(self, cwd: str | None) -> str:
         return self.policy.cwd if cwd is None else os.path.normpath(os.path.join(self.policy.cwd, cwd))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # These depend on the user, on settings of the kernel, or on a network: a machine may refuse them by itself.
 OFTEN_REFUSED = {
     "trace a process outside",
-    "find a way to the network",
+    "find a device that leads to the network",
     "make a user namespace",
     "open a setting of the kernel for writing",
     "type into a terminal",

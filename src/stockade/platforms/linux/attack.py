@@ -103,9 +103,12 @@ write(f'{project}/.git/hooks/pre-commit')""",
         "socket.socket(socket.AF_UNIX).connect('\\0' + arena['abstract'])",
     ),
     Attack(
-        "find a way to the network",
+        "find a device that leads to the network",
         Damage.SAID,
-        "socket.socket(socket.AF_INET, socket.SOCK_DGRAM).connect(('192.0.2.1', 53))",
+        # SIOCGIFFLAGS, IFF_UP: some kernels put devices that lead nowhere into every namespace.
+        "import fcntl; socket_ = socket.socket()\n"
+        "up = lambda name: fcntl.ioctl(socket_, 0x8913, name.encode().ljust(40, b'\\0'))[16] & 1\n"
+        "assert [name for _, name in socket.if_nameindex() if name != 'lo' and up(name)]",
     ),
     Attack("make a user namespace", Damage.SAID, "call(libc.unshare(0x10000000))"),
     Attack(

@@ -123,6 +123,7 @@ class Jail:
         self._launcher: tuple[int, ...] = ()
         self._terminals: tuple[int, ...] = ()
         self.shared: tuple[int, ...] = ()
+        self.entrances: tuple[tuple[str, int], ...] = ()
         self._state: State = "new"
 
     @classmethod
@@ -135,11 +136,17 @@ class Jail:
         passage = passage or passages.usual()
         return cls(*_start_keeper(passage, leavings), passage, leavings)
 
-    def build(self, spec: JailSpec, locks: Sequence[int] = (), shared: Sequence[int] = ()) -> None:
+    def build(
+        self,
+        spec: JailSpec,
+        locks: Sequence[int] = (),
+        shared: Sequence[int] = (),
+        host_ports: Sequence[tuple[str, int]] = (),
+    ) -> None:
         """Have the jail built; ``wait_ready`` tells whether that worked.
 
         The helpers keep copies of ``locks``, so that these are held until the last command is dead. ``shared`` is
-        that of an earlier jail of the session, whose localhost this one joins.
+        that of an earlier jail of the session, whose localhost this one joins. ``host_ports`` become entrances.
         """
         build = message.Build(
             [mount.encoded() for mount in spec.mounts],
@@ -147,6 +154,7 @@ class Jail:
             fresh_processes=spec.fresh_processes,
             listen=spec.listen,
             shared=len(shared) if self._passage == "direct" else 0,
+            host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
         packet = build.packet()
         # Through bubblewrap each jail lives in a world of its own, which has no rights over an earlier one.
@@ -162,8 +170,7 @@ class Jail:
         """
         packet = self._channel.receive()
         if packet is not None and packet.kind == message.SHARED:
-            self._close_shared()
-            self.shared = packet.descriptors
+            self._take_shared(message.Shared.read(packet))
             packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
@@ -195,6 +202,11 @@ class Jail:
         if explain:
             return passages.refusal(failed.step, failed.error, failed.text())
         return UnavailableError(f"cannot build the walls: {failed.text()}", "run `stockade doctor`")
+
+    @property
+    def joins(self) -> bool:
+        """Whether it can join what an earlier jail of the session shares."""
+        return self._passage == "direct"
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with each answer."""
@@ -263,10 +275,17 @@ class Jail:
             os.close(process)
         self._launcher = ()
 
+    def _take_shared(self, shared: message.Shared) -> None:
+        self._close_shared()
+        self.shared = shared.namespaces
+        sockets = (*shared.sockets, *(-1 for _ in shared.entrances[len(shared.sockets) :]))
+        self.entrances = tuple((os.fsdecode(label), end) for label, end in zip(shared.entrances, sockets, strict=True))
+
     def _close_shared(self) -> None:
-        for descriptor in self.shared:
+        for descriptor in (*self.shared, *(end for _, end in self.entrances if end >= 0)):
             os.close(descriptor)
         self.shared = ()
+        self.entrances = ()
 
     def _send(self, packet: Packet) -> None:
         try:

@@ -184,6 +184,8 @@ class _Construction:
         """
         if self.shared:
             session.enter(self.shared)
+            if self.build.host_ports:
+                self.share(())
             return
         session.unshare()
         if self.identity.privileged:
@@ -195,7 +197,14 @@ class _Construction:
             # Terminals need an id 0; the commands get their own id back in the jail's namespace.
             identity.write_maps(b"self", b"0 %d 1" % uid, b"0 %d 1" % gid)
         session.furnish()
-        self.owner.send(Packet(message.SHARED, 0, b"", session.descriptors()))
+        self.share(session.descriptors())
+
+    def share(self, namespaces: tuple[int, ...]) -> None:
+        """Open where the session's network is served, and hand it to the owner; the commands must not have it."""
+        opened = session.open_entrances(self.build.host_ports, new=bool(namespaces))
+        packet = message.Shared(namespaces, opened.labels, tuple(opened.sockets)).packet()
+        self.owner.send(packet)
+        packet.close()
 
     def enter_jail(self) -> None:
         """Enter namespaces of this jail's own, with the ids that commands see."""

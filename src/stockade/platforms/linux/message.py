@@ -49,7 +49,7 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("filters", "fresh_processes", "listen", "mounts", "shared")
+    __slots__ = ("filters", "fresh_processes", "host_ports", "listen", "mounts", "shared")
 
     def __init__(
         self,
@@ -59,33 +59,59 @@ class Build:
         fresh_processes: bool = True,
         listen: bool = False,
         shared: int = 0,
+        host_ports: list[bytes] | None = None,
     ) -> None:
         """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor.
 
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
+        ``host_ports`` are those of the host that are to be reached inside at the same address.
         """
         self.mounts = mounts
         self.filters = filters
         self.fresh_processes = fresh_processes
         self.listen = listen
         self.shared = shared
+        self.host_ports = host_ports or []
 
     def packet(self) -> Packet:
         """Write it."""
         flags = bytes((self.fresh_processes, self.listen, self.shared))
-        return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), pack(self.filters)]))
+        return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), pack(self.filters), pack(self.host_ports)]))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
-        flags, mounts, filters = packet.fields()
+        flags, mounts, filters, host_ports = packet.fields()
         return cls(
             _read_mounts(mounts),
             unpack(filters),
             fresh_processes=bool(flags[0]),
             listen=bool(flags[1]),
             shared=flags[2],
+            host_ports=unpack(host_ports),
         )
+
+
+class Shared:
+    """What a builder made that all jails of the session use: namespaces if they are new, and entrances."""
+
+    __slots__ = ("entrances", "namespaces", "sockets")
+
+    def __init__(self, namespaces: tuple[int, ...], entrances: list[bytes], sockets: tuple[int, ...]) -> None:
+        """Take descriptors, and a label for each socket, before labels that have none."""
+        self.namespaces = namespaces
+        self.entrances = entrances
+        self.sockets = sockets
+
+    def packet(self) -> Packet:
+        """Write it."""
+        return Packet(SHARED, len(self.namespaces), pack(self.entrances), (*self.namespaces, *self.sockets))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Shared:
+        """Read it."""
+        count = packet.number
+        return cls(packet.descriptors[:count], packet.fields(), packet.descriptors[count:])
 
 
 class Run:

@@ -13,10 +13,12 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
 from stockade.filesystem.scan import Scan, plan_now
+from stockade.network.host_port import host_ports
 from stockade.platforms.backend import Outcome
+from stockade.platforms.linux import entrance, placeholders
 from stockade.platforms.linux import jail as jails
-from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.cleanup import clean_up
+from stockade.platforms.linux.commons import Commons
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import placed, specify
@@ -26,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stockade.filesystem.plan import Plan
-    from stockade.platforms.backend import Launch
+    from stockade.platforms.backend import Entrance, Launch
     from stockade.platforms.linux.door import Door
     from stockade.platforms.linux.footing import Footing
     from stockade.platforms.linux.placeholders import Lease
@@ -85,7 +87,7 @@ class LinuxWalls:
         self._poll = select.epoll()
         self._ticket = 0
         self._door: Door | None = None
-        self._shared: tuple[int, ...] = ()
+        self._commons = Commons()
         #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
         self._pending: Lease | None = None
 
@@ -146,6 +148,32 @@ class LinuxWalls:
             with suppress(UnavailableError):  # its helpers were killed, which is heard later
                 cell.jail.end(place)
 
+    def take_entrances(self) -> tuple[Entrance, ...]:
+        """Return the entrances that jails have opened since."""
+        return self._commons.take_entrances()
+
+    def unrouted(self) -> str:
+        """Return what the kernel lacks for carrying programs that know no proxy."""
+        return self._commons.unrouted
+
+    def ports(self) -> tuple[int, int]:
+        """Return the ports at which every session's proxies listen: its localhost is its own."""
+        return entrance.HTTP_PORT, entrance.SOCKS_PORT
+
+    def open_way_in(self) -> int:
+        """Return the way to the process that makes sockets inside."""
+        self._cell()
+        return self._commons.open_way_in()
+
+    def watch(self, descriptor: int) -> None:
+        """Watch another descriptor beside the jails."""
+        self._poll.register(descriptor, select.EPOLLIN)
+
+    def unwatch(self, descriptor: int) -> None:
+        """Watch it no more."""
+        if not self._poll.closed:
+            self._poll.unregister(descriptor)
+
     def fileno(self) -> int:
         """Return the descriptor that watches every jail."""
         return self._poll.fileno()
@@ -171,9 +199,7 @@ class LinuxWalls:
             self._pending = None
         self._places.clear()
         self._current = None
-        while self._shared:
-            os.close(self._shared[0])
-            self._shared = self._shared[1:]
+        self._commons.close()
         self._shut()
         if self._scan is not None:
             self._scan.close()
@@ -203,16 +229,14 @@ class LinuxWalls:
             private = {journal_directory(), self._leavings}
             spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
             footing = self._footing(mount.target for mount in spec.mounts)
-            jail.build(spec, lease.descriptors, self._shared)
+            ports = self._commons.missing(host_ports(policy.network), jail)
+            jail.build(spec, lease.descriptors, self._commons.shared, ports)
             jail.wait_ready()
         except BaseException:
             jail.close()
             lease.release()
             raise
-        if jail.shared:
-            # From now on they are the session's: they outlive this jail.
-            self._shared, jail.shared = jail.shared, ()
-        self._notes = plan.notes + held.notes
+        self._notes = plan.notes + held.notes + self._commons.take(jail)
         old, self._current = self._current, _Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
         self._pending = None

@@ -1,0 +1,83 @@
+"""What a session keeps while its jails come and go: the namespaces that they share, and the entrances in them.
+
+The first jail makes them; they are the session's from then on. Later jails join, and open what is missing: ports of the
+host that new rules name. Through bubblewrap no jail can join another, so each brings a set of its own.
+"""
+
+from __future__ import annotations
+
+import os
+
+from stockade.annotation import TYPE_CHECKING
+from stockade.platforms.backend import Entrance
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stockade.platforms.linux.jail import Jail
+    from stockade.platforms.linux.porter import Porter
+
+
+class Commons:
+    """Namespaces, entrances, and whoever makes sockets inside."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        #: Why programs that know no proxy are not carried; empty if they are.
+        self.unrouted = ""
+        self.shared: tuple[int, ...] = ()
+        self._entrances: list[Entrance] = []
+        self._host_ports: set[tuple[str, int]] = set()
+        self._porter: Porter | None = None
+
+    def missing(self, wanted: Iterable[tuple[str, int]], jail: Jail) -> list[tuple[str, int]]:
+        """Return those of the host's ports that have no entrance yet where a jail will be."""
+        opened = self._host_ports if self.shared and jail.joins else set()
+        return [port for port in wanted if port not in opened]
+
+    def take(self, jail: Jail) -> tuple[str, ...]:
+        """Take over what a jail has made for all; return notes about what could not be had."""
+        if jail.shared:
+            self._close_shared()
+            self.shared, jail.shared = jail.shared, ()
+        made, jail.entrances = jail.entrances, ()
+        notes = []
+        for label, descriptor in made:
+            kind, _, rest = label.partition(" ")
+            address, _, port = rest.rpartition(" ")
+            if kind == "unrouted":
+                self.unrouted = rest
+            elif kind == "taken":
+                notes.append(f"port {port} of the host cannot be reached: a command in here listens on it")
+            else:
+                self._entrances.append(Entrance(kind, descriptor, address, int(port or 0)))
+                if address:
+                    self._host_ports.add((address, int(port)))
+        return tuple(notes)
+
+    def take_entrances(self) -> tuple[Entrance, ...]:
+        """Return those that nobody has taken yet; they are the caller's from then on."""
+        taken, self._entrances = tuple(self._entrances), []
+        return taken
+
+    def open_way_in(self) -> int:
+        """Return the way to the process that makes sockets inside; it is started when first asked for."""
+        if self._porter is None:
+            from stockade.platforms.linux.porter import Porter
+
+            self._porter = Porter.start(self.shared)
+        return self._porter.take()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        if self._porter is not None:
+            self._porter.close()
+            self._porter = None
+        self._close_shared()
+        for entrance in self.take_entrances():
+            os.close(entrance.descriptor)
+
+    def _close_shared(self) -> None:
+        while self.shared:
+            os.close(self.shared[0])
+            self.shared = self.shared[1:]
