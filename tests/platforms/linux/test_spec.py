@@ -8,7 +8,7 @@ from stockade.filesystem.plan import Operation, Placeholder, Plan
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.mount import Mount
 from stockade.platforms.linux.program import program
-from stockade.platforms.linux.spec import placed, specify
+from stockade.platforms.linux.spec import names_file, placed, specify
 from stockade.policy.compile import compile_policy
 from stockade.settings.merge import EMPTY
 
@@ -43,6 +43,19 @@ def test_surroundings_come_first_and_the_sessions_own_mounts_win() -> None:
     )
     assert spec.filters == (program(),)
     assert spec.fresh_processes
+
+
+def test_questions_about_names_are_answered_inside_unless_a_rule_is_about_that_file() -> None:
+    hidden = Planned(Operation.HIDDEN, "/etc/resolv.conf", "denied")
+    plain, denied = (
+        specify(POLICY, Plan(mounts=mounts), temporary="/t", private=[], placed=[], names="/etc/resolv.conf").mounts[0]
+        for mounts in ((), (hidden,))
+    )
+    assert (plain.operation, plain.target) == ("read-only", "/etc/resolv.conf")
+    with open(plain.source) as file:
+        assert "nameserver 127.0.0.1\n" in file.read()
+    assert denied == Mount("hidden", "/etc/resolv.conf", "denied")
+    assert names_file() == os.path.realpath("/etc/resolv.conf")
 
 
 def test_weaker_walls_are_asked_for_by_the_policy() -> None:

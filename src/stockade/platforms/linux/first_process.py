@@ -5,8 +5,9 @@ the command left behind is ended with it by the kernel. The command itself is ne
 because the kernel hides from process 1 every signal that it has no handler for.
 
 Rules: no file is read and nothing imported here, since this view of the files belongs to the
-jail; capabilities go before anything of the request is touched but its mounts; the filter is on
-before the command exists. Source of truth: pid_namespaces(7), capabilities(7), seccomp(2).
+jail; what can be done before the request comes is done then, for nobody waits for it; capabilities go
+before anything of the request is touched but its mounts; the filter is on before the command exists.
+Source of truth: pid_namespaces(7), capabilities(7), seccomp(2).
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 _MICROSECONDS = 1_000_000
 _WORD = 8
+_SAMPLE = Run([b"/bin/sh", b"-c", b"true"], {b"%d" % number: b"" for number in range(_WORD)}, b"/").packet(0, ())
 _DEVICES = {
     os.makedev(1, minor): b"/dev/" + name
     for minor, name in ((3, b"null"), (5, b"zero"), (7, b"full"), (8, b"random"), (9, b"urandom"))
@@ -113,24 +115,37 @@ class StepError(Exception):
         self.step = step
 
 
-def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
-    """Prepare, wait for one request, serve it; the caller ends the process afterwards."""
+def main(channel: Channel, namespace: int | None, setting: Setting, *, with_mounts: bool = False) -> None:
+    """Prepare, wait for one request, serve it; the caller ends the process afterwards.
+
+    A request ``with_mounts`` of its own takes rights, and a filter that notifies is put on for the command alone: then
+    the process is sealed only on the way.
+    """
     number = 0
     try:
-        mine = _prepare(channel, namespace, setting)
+        mine, copy = _prepare(channel, namespace, setting)
         rules = _rules(setting)
+        sealed = not with_mounts and not setting.listen
+        if sealed:
+            _drop_rights(setting)
+            _install_filters(setting)
+        if copy is not None:
+            mine.send(Packet(COPIED, 0, b"", (copy,)))
+            os.close(copy)
+        _rehearse()
         packet = mine.receive()
         if packet is None:
             return
         number = packet.number
         command = _Command(Run.read(packet), packet.descriptors, setting, mine, rules)
+        command.sealed = sealed
         mine.send(command.serve(number).packet(number))
     except StepError as failure:
         Channel.adopt(CHANNEL).send(Failed.of(failure.step, failure.__cause__ or failure).packet(number))
 
 
-def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Channel:
-    """Get a copy of the jail's mounts with a /proc of its own; tell the launcher of a copy that is new."""
+def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> tuple[Channel, int | None]:
+    """Get a copy of the jail's mounts with a /proc of its own; return a copy that is new, to tell the launcher."""
     # First of all: until then this descriptor is the launcher's way to the owner, who must not hear of failures here.
     os.dup2(channel.fileno(), CHANNEL, inheritable=False)
     with _Step(b"mount namespace"):
@@ -144,16 +159,39 @@ def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> Chann
     if setting.fresh_processes:
         with _Step(b"fresh /proc"):
             tree.show_processes(writable=setting.writable_processes)
-    if found is not None:
-        mine.send(Packet(COPIED, 0, b"", (found,)))
-        os.close(found)
-    return mine
+    return mine, found
 
 
 def _rules(setting: Setting) -> int:
     """Prepare what may be written, while nobody waits; -1 where there is no Landlock."""
     with _Step(b"landlock"):
         return landlock.prepare(setting.rights, setting.grounds) if setting.rights else -1
+
+
+def _drop_rights(setting: Setting) -> None:
+    with _Step(b"capabilities"):
+        kernel.limit_capabilities(setting.capabilities)
+
+
+def _install_filters(setting: Setting) -> int:
+    """Put the session's filters on; return the listener of the last if that is to notify, else -1."""
+    listener = -1
+    with _Step(b"filter"):
+        for program in setting.filters[:-1]:
+            kernel.install_filter(program)
+        for program in setting.filters[-1:]:
+            listener = kernel.install_filter(program, listen=setting.listen)
+    return listener if setting.listen else -1
+
+
+def _rehearse() -> None:
+    """Go once through what a request will go through: each page that a forked process touches is copied then."""
+    Run.read(_SAMPLE)
+    with _Step(b"standard stream"):
+        for stream in range(_STREAMS):
+            _require_harmless(stream)
+            _use_own_device(stream)
+    Ended(0, 0, 0, 0).packet(0)
 
 
 def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
@@ -175,6 +213,7 @@ class _Command:
         self.channel = channel
         self.rules = rules
         self.pid = 0
+        self.sealed = False
         self.listener = -1
 
     def serve(self, number: int) -> Ended:
@@ -190,16 +229,16 @@ class _Command:
         with _Step(b"standard stream"):
             for stream in self.streams:
                 _use_own_device(stream)
-        with _Step(b"capabilities"):
-            kernel.limit_capabilities(self.setting.capabilities)
+        if not self.sealed:
+            _drop_rights(self.setting)
         with _Step(b"working directory"):
             os.chdir(self.run.directory)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
         if self.setting.rights:
             with _Step(b"landlock"):
                 landlock.restrict(self.rules, self.setting.rights, self.streams)
-        with _Step(b"filter"):
-            self.install_filters()
+        if not self.sealed:
+            self.listener = _install_filters(self.setting)
         signal(SIGINT, SIG_DFL)
         signal(WAKE, self.forward_signals)
         kernel.close_on_exec_from(CHANNEL)
@@ -218,14 +257,6 @@ class _Command:
         for group in self.groups:
             os.write(group, b"0")
             os.close(group)
-
-    def install_filters(self) -> None:
-        """Put the session's filters on, the notifying one last."""
-        for program in self.setting.filters[:-1]:
-            kernel.install_filter(program)
-        for program in self.setting.filters[-1:]:
-            result = kernel.install_filter(program, listen=self.setting.listen)
-            self.listener = result if self.setting.listen else -1
 
     def forward_signals(self, *_: object) -> None:
         """Pass on what the launcher has sent to the command's group; a wake-up from inside finds nothing."""

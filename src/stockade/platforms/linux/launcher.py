@@ -117,13 +117,13 @@ class Launcher:
         except OSError:
             self.spare = None
 
-    def fork(self) -> _Job:
-        """Make a first process in a pid namespace of its own."""
+    def fork(self, *, with_mounts: bool = False) -> _Job:
+        """Make a first process in a pid namespace of its own; a request with mounts needs one made for it."""
         mine, theirs = Channel.pair()
         namespace = self.copies.pop() if self.copies else None
         try:
             kernel.unshare(kernel.CLONE_NEWPID)
-            pid = self.fork_and_return(theirs, namespace)
+            pid = self.fork_and_return(theirs, namespace, with_mounts=with_mounts)
         except OSError:
             mine.close()
             if namespace is not None:
@@ -136,13 +136,13 @@ class Launcher:
         self.poller.register(mine.fileno(), select.POLLIN)
         return job
 
-    def fork_and_return(self, theirs: Channel, namespace: int | None) -> int:
+    def fork_and_return(self, theirs: Channel, namespace: int | None, *, with_mounts: bool) -> int:
         """Fork into the new pid namespace; later forks shall start from the old one again."""
         try:
             pid = os.fork()
             if pid == 0:
                 try:
-                    first_process.main(theirs, namespace, self.setting)
+                    first_process.main(theirs, namespace, self.setting, with_mounts=with_mounts)
                 finally:
                     os._exit(0)
             return pid
@@ -181,14 +181,16 @@ class Launcher:
             self.say(message.Failed(EMFILE, b"streams").packet(packet.number))
             return
         try:
-            if self.spare is None or not self.hand(self.spare, packet):
-                self.hand(self.fork(), packet, last=True)
+            with_mounts = packet.kind == message.RUN_WITH_MOUNTS
+            if self.spare is None or with_mounts or not self.hand(self.spare, packet):
+                self.hand(self.fork(with_mounts=with_mounts), packet, last=True)
         except OSError as error:
             self.say(message.Failed.of(b"fork", error).packet(packet.number))
 
     def hand(self, job: _Job, packet: Packet, *, last: bool = False) -> bool:
         """Hand a request to a first process; if that was killed meanwhile, tell so, or raise if it is the last."""
-        self.spare = None
+        if job is self.spare:
+            self.spare = None
         try:
             job.channel.send(packet)
         except OSError:

@@ -33,26 +33,36 @@ _OPERATIONS: Final[dict[Operation, MountOperation]] = {
 }
 
 
-#: Who answers questions about names: a file that lies beside this one takes the host's place. Where there is none, the
-#: C libraries ask localhost anyway.
 _NAMES: Final = "/etc/resolv.conf"
 _OWN_NAMES: Final = os.path.join(os.path.dirname(os.path.abspath(__file__)), "resolv.conf")
 
 
-def specify(
-    policy: SandboxPolicy, plan: Plan, *, temporary: str, private: Iterable[str], placed: Iterable[Mount]
+def names_file() -> str:
+    """Return the file that says who answers questions about names. Without one the C libraries ask localhost anyway."""
+    path = os.path.realpath(_NAMES)
+    return path if os.path.isfile(path) else ""
+
+
+def specify(  # noqa: PLR0913 - all that a jail is made of, each named
+    policy: SandboxPolicy,
+    plan: Plan,
+    *,
+    temporary: str,
+    private: Iterable[str],
+    placed: Iterable[Mount],
+    names: str = "",
 ) -> JailSpec:
     """Return the jail for a plan.
 
     ``private`` are directories of the user's that no command may see; ``placed`` are the mounts on placeholders.
+    ``names`` is the file that says who answers questions about names; one of ours takes its place.
     """
     mounts = {mount.path: Mount(_OPERATIONS[mount.operation], mount.path, mount.reason) for mount in plan.mounts}
     mounts |= {path: Mount("hidden", path, "the sandboxes' own") for path in private}
     mounts |= {mount.target: mount for mount in placed}
     mounts[temporary] = Mount("writable", temporary, "the session's temporary directory")
-    names = os.path.realpath(_NAMES)
-    if names not in mounts and os.path.isfile(names):
-        mounts[names] = Mount("read-only", names, "names are answered from the policy", _OWN_NAMES)
+    if names:
+        mounts.setdefault(names, Mount("read-only", names, "names are answered from the policy", _OWN_NAMES))
     return JailSpec(
         tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
         (program("all" if policy.sockets.all_unix else "none", tracing=not policy.mode.weaker_nested),),

@@ -21,7 +21,7 @@ from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.commons import Commons
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
-from stockade.platforms.linux.spec import placed, specify
+from stockade.platforms.linux.spec import names_file, placed, specify
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -227,7 +227,9 @@ class LinuxWalls:
         try:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
-            spec = specify(policy, plan, temporary=self._temporary, private=private, placed=held.mounts)
+            spec = specify(
+                policy, plan, temporary=self._temporary, private=private, placed=held.mounts, names=names_file()
+            )
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
             jail.build(spec, lease.descriptors, self._commons.shared, ports)
