@@ -6,7 +6,8 @@ Stream sockets, because macOS has no others that keep an order and tell the end.
 
 Rules: neither side waits for the other longer than it has said; nothing is ever run or built from what comes but
 bytes, and what is no frame ends the link. A link that has ended stays so: sending says ``False``, receiving gives
-nothing. Nothing here raises. Whoever takes no descriptors gets none: the kernel drops them.
+nothing. Each direction ends on its own, so that last words can be said to who says no more. Nothing here raises.
+Whoever takes no descriptors gets none: the kernel drops them.
 
 Source of truth: unix(7), cmsg(3).
 """
@@ -119,7 +120,7 @@ class Decoder:
 
 
 class Link:
-    """One end of a link. ``broken`` says that it has ended, for whatever reason."""
+    """One end of a link. ``ended`` says that nothing more will come, ``broken`` that nothing can be sent any more."""
 
     def __init__(self, end: _socket.socket, *, largest: int = SMALL, takes_descriptors: bool = False) -> None:
         """Own the socket from here on."""
@@ -134,6 +135,7 @@ class Link:
         self._decoder = Decoder(largest)
         self._unsent: deque[tuple[memoryview, tuple[int, ...]]] = deque()
         self.unsent = 0
+        self.ended = False
         self.broken = False
 
     @classmethod
@@ -204,18 +206,18 @@ class Link:
         """Return the messages that are there, without waiting; a part of them if there are very many."""
         messages: list[Message] = []
         for _ in range(_READS):
-            if self.broken:
+            if self.ended:
                 break
             try:
                 data, descriptors = self._read()
             except (BlockingIOError, InterruptedError):
                 break
             except OSError:
-                data, descriptors = b"", ()
+                self.abandon()
+                break
+            self.ended = not data
             messages += self._decoder.receive(data, descriptors)
-            if not data:
-                self._break()
-            elif self._decoder.broken:
+            if self._decoder.broken:
                 self.abandon()
         return messages
 
@@ -223,7 +225,7 @@ class Link:
         """Return the messages until the other side ends the link, for at most so long."""
         deadline = time.monotonic() + seconds
         messages = self.receive_available()
-        while not self.broken and (left := deadline - time.monotonic()) > 0 and self._wait(select.POLLIN, left):
+        while not self.ended and (left := deadline - time.monotonic()) > 0 and self._wait(select.POLLIN, left):
             messages += self.receive_available()
         return messages
 
@@ -236,6 +238,7 @@ class Link:
 
     def abandon(self) -> None:
         """Treat the other side as gone, and let it know."""
+        self.ended = True
         self._break()
         try:
             self._socket.shutdown(_socket.SHUT_RDWR)
@@ -244,6 +247,7 @@ class Link:
 
     def close(self) -> None:
         """Give the end up."""
+        self.ended = True
         self._break()
         while self._decoder.unclaimed:
             os.close(self._decoder.unclaimed.popleft())

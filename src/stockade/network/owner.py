@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Final
 
+from stockade.errors import StockadeError
 from stockade.network.gate import Answer, Choice
 from stockade.network.proxy_message import Question, Refused, Withdrawn
 
@@ -60,14 +61,18 @@ class Owner:
     def answer(self, number: int, choice: str, reason: str) -> None:
         """Pass an answer on; the question may have been withdrawn meanwhile."""
         heard = self._questions.get(number)
-        if heard is not None and not heard.done():
+        if heard is None or heard.done():
+            return
+        if choice in Choice.__members__:
             heard.set_result(Answer(Choice[choice], reason))
+        else:
+            heard.set_exception(StockadeError(reason))
 
     def finish(self, seconds: float) -> None:
         """Tell all that was only counted, and wait until it is on its way, for at most so long."""
         self._stop_watching()
         self._link.finish(seconds)
-        while self._kept and not self._link.broken:
+        while (self._kept or self._others) and not self._link.broken:
             self._tell_kept()
             self._link.finish(seconds)
 

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import signal
 import socket
+import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from stockade.errors import StockadeError
 from stockade.network import proxy_message
 from stockade.network.carrier import Carrier
 from stockade.network.credentials import Entrance, Tokens
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
 LINK: Final = 3
 _LAST_WORDS_SECONDS: Final = 2.0
 _MOST_DESCRIPTORS: Final = 1 << 20
+_MOST_SEARCHED: Final = 1 << 16
 _LOOPBACK: Final = "127.0.0.1"
 
 
@@ -71,7 +73,9 @@ def main() -> None:
 
 
 def _prepare() -> None:
-    os.closerange(LINK + 1, _MOST_DESCRIPTORS)
+    # One call on Linux; elsewhere one for each that there could be.
+    soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+    os.closerange(LINK + 1, _MOST_DESCRIPTORS if sys.platform == "linux" else min(soft, _MOST_SEARCHED))
     os.chdir("/")
     for number in (signal.SIGINT, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
@@ -106,9 +110,9 @@ class Desk:
         try:
             for message in self._link.receive_available():
                 self._do(message)
-        except (ValueError, LookupError, OSError, StockadeError):
+        except Exception:  # noqa: BLE001 - whatever it is, it was not done, and nobody knows what else was not
             self._end()
-        if self._link.broken:
+        if self._link.ended:
             self._end()
 
     def finish(self) -> None:
@@ -118,6 +122,8 @@ class Desk:
 
     def _do(self, message: Message) -> None:
         if self._house is None:
+            if message.kind != proxy_message.SETTINGS:
+                raise ValueError(message.kind)
             settings = ProxySettings.read(message)
             self._house = House(settings, Owner(self._link), self.read)
             for owner in message.descriptors:

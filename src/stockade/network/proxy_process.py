@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stockade.network.environment import Credential
-    from stockade.network.gate import Choice
     from stockade.policy.decision import NetworkRules
 
 __all__ = ["Listeners", "News", "ProxyProcess", "ProxySettings", "Question", "Refused", "Withdrawn"]
@@ -108,9 +107,12 @@ class ProxyProcess:
         """Use other rules from the next request on; a proxy that is gone lets nobody through."""
         self._link.send(proxy_message.update_message(rules), _SEND_SECONDS)
 
-    def answer(self, number: int, choice: Choice, reason: str = "") -> None:
-        """Answer a question; one that was withdrawn, or was put by a proxy that is gone, needs none."""
-        self._link.send(proxy_message.answer_message(number, choice.name, reason), _SEND_SECONDS)
+    def answer(self, number: int, choice: str, reason: str = "") -> None:
+        """Answer a question by the name of a ``gate.Choice``; any other denies, and is not remembered.
+
+        A question that was withdrawn, or was put by a proxy that is gone, needs no answer.
+        """
+        self._link.send(proxy_message.answer_message(number, choice, reason), _SEND_SECONDS)
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when there is something to ``receive``, or the proxy is gone."""
@@ -122,7 +124,7 @@ class ProxyProcess:
 
     def is_gone(self) -> bool:
         """Say whether the proxy serves nobody any more; what it told before can still be received."""
-        return self._reap() or self._link.broken
+        return self._reap() or self._link.ended or self._link.broken
 
     def close(self) -> tuple[News, ...]:
         """End the proxy; return what it told last. Nothing is left of it then."""
