@@ -6,8 +6,8 @@ Rules: bytes are joined and not looked at. Where there is nobody to connect to, 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import TYPE_CHECKING, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.network.failure import ConnectError
 from stockade.network.service import Service
 

@@ -19,8 +19,8 @@ import select
 import socket
 import time
 from ipaddress import IPv4Address, IPv6Address
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.dns import Code, RecordType, frame

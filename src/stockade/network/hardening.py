@@ -16,7 +16,8 @@ import ctypes
 import os
 import resource
 import sys
-from typing import Final
+
+from stockade.annotation import Final
 
 _MOST_FILES: Final = 65536
 _PR_SET_DUMPABLE: Final = 4

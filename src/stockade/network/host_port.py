@@ -7,7 +7,7 @@ port of its localhost could start no server of its own.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from stockade.policy.decision import NetworkRules

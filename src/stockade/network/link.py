@@ -20,8 +20,8 @@ import select
 import sys
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
 
 if TYPE_CHECKING:

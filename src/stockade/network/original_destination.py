@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import socket
 from errno import ENOENT
-from typing import Final
+
+from stockade.annotation import Final
 
 _SO_ORIGINAL_DST: Final = 80  # the same number in both families
 _SOCKADDR_IN: Final = 16

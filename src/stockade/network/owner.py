@@ -8,8 +8,8 @@ nobody can be asked. A question that needs no answer any more is withdrawn.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.network.gate import Answer, Choice
 from stockade.network.proxy_message import Question, Refused, Withdrawn

@@ -13,8 +13,8 @@ from __future__ import annotations
 import asyncio
 import os
 import socket
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.network.link import received
 from stockade.network.stream import Stream
 

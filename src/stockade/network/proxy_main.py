@@ -20,8 +20,8 @@ import signal
 import socket
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.network import proxy_message
 from stockade.network.carrier import Carrier
 from stockade.network.credentials import Entrance, Tokens

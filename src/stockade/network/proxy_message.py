@@ -9,8 +9,7 @@ the error of the text that is wrong.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import legible
 from stockade.network.environment import Credential
 from stockade.network.link import Message, pack, unpack

@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import TYPE_CHECKING, Final, TypeAlias
 
+from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError, UnavailableError
 from stockade.network import proxy_message
 from stockade.network.link import Link, Message

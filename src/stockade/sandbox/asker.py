@@ -7,8 +7,9 @@ what it answered is given on by the thread that owns the session. Whatever goes 
 from __future__ import annotations
 
 import os
-from contextlib import suppress
-from typing import TYPE_CHECKING, Final, Protocol
+
+from stockade.annotation import TYPE_CHECKING, Final, Protocol
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Callable

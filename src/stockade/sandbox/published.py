@@ -6,8 +6,8 @@ Only this machine can connect to one: it listens on loopback.
 from __future__ import annotations
 
 from _socket import AF_INET, SO_REUSEADDR, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM, SOL_SOCKET, socket
-from typing import Final
 
+from stockade.annotation import Final
 from stockade.errors import InvalidTextError, StockadeError
 from stockade.value import Value
 
