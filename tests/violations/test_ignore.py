@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.settings.layer import Layer, Origin, Sourced
-from stockade.violations.ignore import ignored
+from stockade.violations.ignore import _answers, ignored
 from stockade.violations.violation import Occasion, Operation, Violation
 
 
@@ -49,3 +49,10 @@ def test_a_text_is_found_in_a_target_too_long_to_show() -> None:
 @given(st.text(), st.text(), st.text())
 def test_nothing_makes_it_fail(line: str, pattern: str, text: str) -> None:
     assert isinstance(ignored(violation(line, text), entries((pattern, text))), bool)
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    for number in range(100):
+        assert ignored(violation(f"npm {number}"), entries(("npm *", "/etc/")))
+        assert not ignored(violation(f"npm {number}"), entries(("make *", "/etc/")))
+    assert len(_answers) <= 16

@@ -150,7 +150,7 @@ def test_for_programs() -> None:
     }
 
 
-@given(ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(Operation))
+@given(ANY_TEXT, ANY_TEXT, ANY_TEXT, st.sampled_from(list(Operation)))
 def test_whatever_comes_from_inside_is_one_bounded_line(target: str, why: str, remedy: str, tried: Operation) -> None:
     line = Violation.refused(tried, target, WHEN, why=why, remedy=remedy).text()
     assert len(line) <= LONGEST_LINE

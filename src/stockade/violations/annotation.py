@@ -24,8 +24,8 @@ Source of truth for what nobody sees: ``stockade.escape``, and the combining mar
 from __future__ import annotations
 
 import sys
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     import re
@@ -200,11 +200,11 @@ def _blocks(text: str) -> Iterator[tuple[int, int]]:
             at = end
 
 
-@lru_cache(1)
 def _tag_like() -> re.Pattern[str]:
     """Return what is taken for the tag, from its bracket up to the last letter of its name.
 
-    Every repetition is possessive: a text is read once from each bracket, and never past the next one.
+    Every repetition is possessive: a text is read once from each bracket, and never past the next one. To compile it
+    takes some ten milliseconds, once: ``re`` remembers.
     """
     import re
 

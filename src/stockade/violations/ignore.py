@@ -10,8 +10,7 @@ Nothing is allowed by this; a refusal stays one, whether it is told or not.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
 
 _ANY: Final = "*"
 _REMEMBERED: Final = 16
+_answers: Final[dict[tuple[str, str], bool]] = {}
 
 
 def ignored(violation: Violation, entries: Iterable[Sourced[tuple[str, str]]]) -> bool:
@@ -33,8 +33,17 @@ def ignored(violation: Violation, entries: Iterable[Sourced[tuple[str, str]]]) -
     )
 
 
-@lru_cache(_REMEMBERED)  # a command that is refused is refused often
 def _speaks_of(pattern: str, line: str) -> bool:
+    """Say whether a pattern is one of a line's; remembered, as a command that is refused is refused often."""
+    answer = _answers.get((pattern, line))
+    if answer is None:
+        if len(_answers) >= _REMEMBERED:
+            _answers.clear()
+        answer = _answers[pattern, line] = _matches(pattern, line)
+    return answer
+
+
+def _matches(pattern: str, line: str) -> bool:
     from stockade.errors import InvalidTextError
     from stockade.policy.command_pattern import CommandPattern
     from stockade.policy.shell_line import parse

@@ -15,14 +15,14 @@ Rules:
 from __future__ import annotations
 
 from _thread import allocate_lock  # threading would cost a start of `stockade run` 2 ms
-from typing import TYPE_CHECKING, Final
 
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from typing import TypeAlias
 
+    from stockade.annotation import TypeAlias
     from stockade.violations.violation import Operation, Violation
 
     Key: TypeAlias = tuple[str, Operation, str, str, str, str]

@@ -7,8 +7,7 @@ commands are escaped here.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 
 if TYPE_CHECKING:

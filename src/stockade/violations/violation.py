@@ -11,9 +11,8 @@ Rules:
 
 from __future__ import annotations
 
-from enum import Enum
-from typing import TYPE_CHECKING, Final
-
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.enumeration import Enum
 from stockade.escape import escape, legible
 from stockade.value import Value
 
@@ -30,6 +29,7 @@ _LONGEST_SHOWN: Final = 200
 _LONGEST_WORDS: Final = 300
 # A path of the longest kind, once as a setting and once as an argument.
 _LONGEST_REMEDY: Final = 10_000
+_SPECIAL: Final = frozenset('\\"<>')
 _BRACKETS: Final = {ord("<"): "\\x3c", ord(">"): "\\x3e"}
 
 _NO_REMEDY: Final = "cannot be allowed: no setting opens it"
@@ -101,7 +101,7 @@ class Violation(Value):
             command=occasion.command,
             line=occasion.line,
             operation=operation,
-            target=escape(target, _LONGEST_TARGET),
+            target=_escaped(target, _LONGEST_TARGET),
             rule="",
             source="",
             why=_safe(why, _LONGEST_WORDS),
@@ -191,9 +191,20 @@ def _whole(remedy: str) -> str:
     return safe if len(safe) <= _LONGEST_REMEDY else _LOST_REMEDY
 
 
+def _escaped(text: str, limit: int) -> str:
+    """Escape; most texts need nothing, which is seen at once: a flood of refusals must not cost more than it must."""
+    return text if _is_plain(text) and len(text) <= limit and not _SPECIAL.intersection(text) else escape(text, limit)
+
+
 def _safe(text: str, limit: int) -> str:
     """Return a text of safe pieces, bounded, with what should not have been in it escaped all the same."""
+    if _is_plain(text) and "<" not in text and ">" not in text:
+        return _clipped(text, limit)
     return _clipped(legible(_clipped(text, limit)).translate(_BRACKETS), limit)
+
+
+def _is_plain(text: str) -> bool:
+    return text.isascii() and text.isprintable()
 
 
 def _clipped(text: str, limit: int) -> str:
