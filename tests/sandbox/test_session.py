@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def running(outcome: Outcome | None = None, **limits: int) -> Running:
-    made = Running(1, "x", Limits(**limits))
+    made = Running("command-1", "x", Limits(**limits))
     if outcome is not None:
         made.finish(outcome)
     return made

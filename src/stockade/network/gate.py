@@ -253,6 +253,8 @@ class Gate:
             outcome = heard if isinstance(heard, Answer) else "the answer was none of the possible ones"
         except TimeoutError:
             outcome = "there was no answer in time"
+        except StockadeError as error:
+            outcome = error.message
         except Exception as error:  # noqa: BLE001 - whatever a stranger's callback raises, the answer is no
             outcome = f"the question failed ({type(error).__name__})"
         finally:

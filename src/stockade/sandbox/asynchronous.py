@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stockade.sandbox.process import Process
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
+    from stockade.violations.store import Violations
 
 
 class _TaskAsker:
@@ -110,6 +111,11 @@ class Sandbox:
         """The session's own temporary directory, which every command finds as TMPDIR."""
         return self._session.temporary
 
+    @property
+    def violations(self) -> Violations:
+        """What was refused to the commands of this session."""
+        return self._session.violations
+
     async def __aenter__(self) -> Self:
         """Open."""
         await self.open()
@@ -144,16 +150,20 @@ class Sandbox:
         stdin: bytes | None = None,
         limits: Limits = NO_LIMITS,
         on_output: Callable[[bytes], None] | None = None,
+        command_id: str = "",
     ) -> Result:
         """Run a command and wait until it and all that it started are gone.
 
         A text is read by a shell; a list of words is run as it stands. ``timeout`` in seconds. Cancelling the
-        task ends the command. ``on_output`` is told each piece of output as it comes.
+        task ends the command. ``on_output`` is told each piece of output as it comes. ``command_id`` is how violations
+        and questions name it; one is made up if none is given.
         """
         loop = self._opened()
         streams = Streams(stdin, on_output)
         try:
-            running = self._session.start(command, streams.numbers, cwd=cwd, env=env, limits=limits)
+            running = self._session.start(
+                command, streams.numbers, cwd=cwd, env=env, limits=limits, command_id=command_id
+            )
         except BaseException:
             streams.finish()
             raise
@@ -185,6 +195,7 @@ class Sandbox:
         stdout: int | None = PIPE,
         stderr: int | None = PIPE,
         pty: bool = False,
+        command_id: str = "",
     ) -> Process:
         """Start a command and talk to it while it runs: ``async with await sandbox.spawn(...) as process``.
 
@@ -197,7 +208,9 @@ class Sandbox:
         loop = self._opened()
         streams = Plumbing.terminal(*self._session.open_terminal()) if pty else Plumbing.lay(stdin, stdout, stderr)
         try:
-            running = self._session.start(command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty)
+            running = self._session.start(
+                command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty, command_id=command_id
+            )
         except BaseException:
             streams.close()
             raise

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stockade.sandbox.limits import Limits
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
+    from stockade.violations.store import Violations
 
 
 class BlockingSandbox:
@@ -72,6 +73,11 @@ class BlockingSandbox:
         """The session's own temporary directory, which every command finds as TMPDIR."""
         return self.session.temporary
 
+    @property
+    def violations(self) -> Violations:
+        """What was refused to the commands of this session."""
+        return self.session.violations
+
     def __enter__(self) -> Self:
         """Open."""
         self.open()
@@ -112,11 +118,14 @@ class BlockingSandbox:
         stdin: bytes | None = None,
         limits: Limits = NO_LIMITS,
         on_output: Callable[[bytes], None] | None = None,
+        command_id: str = "",
     ) -> Result:
         """Run a command and wait until it and all that it started are gone."""
         streams = Streams(stdin, on_output)
         try:
-            running = self.session.start(command, streams.numbers, cwd=cwd, env=env, limits=limits)
+            running = self.session.start(
+                command, streams.numbers, cwd=cwd, env=env, limits=limits, command_id=command_id
+            )
             streams.hand_over()
             self._until_ended(running, streams.captures, timeout)
         finally:
@@ -134,6 +143,7 @@ class BlockingSandbox:
         stdout: int | None = PIPE,
         stderr: int | None = PIPE,
         pty: bool = False,
+        command_id: str = "",
     ) -> BlockingProcess:
         """Start a command and talk to it while it runs: ``with sandbox.spawn(...) as process``.
 
@@ -145,7 +155,9 @@ class BlockingSandbox:
 
         streams = Plumbing.terminal(*self.session.open_terminal()) if pty else Plumbing.lay(stdin, stdout, stderr)
         try:
-            running = self.session.start(command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty)
+            running = self.session.start(
+                command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty, command_id=command_id
+            )
         except BaseException:
             streams.close()
             raise

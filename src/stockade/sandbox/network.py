@@ -58,7 +58,7 @@ class Network:
         self._process: ProxyProcess | None = None
         self._began = 0.0
         self._deaths = 0
-        self._waiting = False
+        self._watched: list[int] = []
         self._credentials: dict[Credential, str] = {}
         self._number = 0
         self._published: list[tuple[int, int, int]] = []
@@ -105,7 +105,7 @@ class Network:
         """Take what the proxy process has to say; start it if somebody waits for it."""
         process = self._process
         if process is None:
-            if self._waiting and self._is_wanted():
+            if self._is_wanted():
                 self._start()
             return ()
         said = process.receive()
@@ -141,9 +141,8 @@ class Network:
         """Serve entrances that are new, or wait for somebody to come to them."""
         if self._process is not None:
             self._tell(lambda process: _serve(process, new))
-        elif self._waiting:
-            for entrance in new:
-                self._walls.watch(entrance.descriptor)
+        elif self._watched:
+            self._wait_at(entrance.descriptor for entrance in new)
         elif self._is_open() and not self._hasty:
             self._start()
         else:
@@ -154,25 +153,27 @@ class Network:
         return self._can_ask or (self._policy is not None and bool(self._policy.network.allowed))
 
     def _is_wanted(self) -> bool:
+        """Tell whether somebody has connected, and waits."""
+        if not self._watched:
+            return False
         poller = select.poll()
-        for descriptor in (*(entrance.descriptor for entrance in self._entrances), *self._listeners()):
+        for descriptor in self._watched:
             poller.register(descriptor, select.POLLIN)
         return bool(poller.poll(0))
 
-    def _listeners(self) -> tuple[int, ...]:
-        return tuple(listener for listener, _, _ in self._published)
-
     def _wait(self) -> None:
         """Have this looked at again when somebody connects."""
-        self._waiting = True
-        for descriptor in (*(entrance.descriptor for entrance in self._entrances), *self._listeners()):
+        self._wait_at(entrance.descriptor for entrance in self._entrances)
+        self._wait_at(listener for listener, _, _ in self._published)
+
+    def _wait_at(self, descriptors: Iterable[int]) -> None:
+        for descriptor in descriptors:
             self._walls.watch(descriptor)
+            self._watched.append(descriptor)
 
     def _wait_no_more(self) -> None:
-        if self._waiting:
-            self._waiting = False
-            for descriptor in (*(entrance.descriptor for entrance in self._entrances), *self._listeners()):
-                self._walls.unwatch(descriptor)
+        while self._watched:
+            self._walls.unwatch(self._watched.pop())
 
     def _tell(self, say: Callable[[ProxyProcess], None]) -> None:
         """Tell the proxy process something, if there is one; the next one is told everything that still holds."""

@@ -7,13 +7,15 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.sandbox.limits import Limit
+    from stockade.violations.violation import Violation
 
 
 class Result(Value):
     """The end of one command.
 
     ``exit_code`` is ``None`` if a signal ended it, and ``signal`` is then its number. ``limit`` names the limit
-    that ended it, if one did; ``cancelled`` says that the caller did. ``notes`` is what the walls had to say.
+    that ended it, if one did; ``cancelled`` says that the caller did. ``notes`` is what the walls had to say, and
+    ``violations`` is what they refused.
     """
 
     command: str
@@ -28,6 +30,7 @@ class Result(Value):
     limit: Limit | None = None
     cancelled: bool = False
     notes: tuple[str, ...] = ()
+    violations: tuple[Violation, ...] = ()
 
     @property
     def ok(self) -> bool:

@@ -28,10 +28,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from stockade.network.environment import Credential
-    from stockade.network.proxy_process import News, Refused
+    from stockade.network.proxy_process import News
     from stockade.platforms.backend import Outcome, Walls
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.asker import Asker
+    from stockade.sandbox.record import Record
+    from stockade.violations.store import Violations
+    from stockade.violations.violation import Violation
 
 T = TypeVar("T")
 NO_LIMITS: Final = Limits()
@@ -45,10 +48,11 @@ class Running:
     """A command that was started. ``outcome`` is set once it has ended."""
 
     def __init__(
-        self, ticket: int, command: str, limits: Limits, group: Group | None = None, notes: tuple[str, ...] = ()
+        self, command_id: str, command: str, limits: Limits, group: Group | None = None, notes: tuple[str, ...] = ()
     ) -> None:
         """Begin with a command that is being sent."""
-        self.ticket = ticket
+        self.ticket = 0
+        self.command_id = command_id
         self.command = command
         self.limits = limits
         self.group = group
@@ -57,6 +61,7 @@ class Running:
         self.began = time.monotonic()
         self.seconds = 0.0
         self.outcome: Outcome | None = None
+        self.violations: tuple[Violation, ...] = ()
         self.ended_for: Limit | None = None
         self.cancelled = False
 
@@ -87,6 +92,7 @@ class Running:
             limit=self._limit(signal),
             cancelled=self.cancelled,
             notes=self.notes,
+            violations=self.violations,
         )
 
     def _limit(self, signal: int | None) -> Limit | None:
@@ -125,7 +131,7 @@ class Session:
         self._network: Network | None = None
         self._asker = asker
         self._name_servers = name_servers
-        self._refused: list[Refused] = []
+        self._record: Record | None = None
         self._commands = 0
         self._running: dict[int, Running] = {}
         #: The proxy variables of wrapped commands: the same command is the same order, whoever asks for it again.
@@ -142,6 +148,11 @@ class Session:
     def temporary(self) -> str:
         """The session's own temporary directory."""
         return self._opened(self._temporary).path
+
+    @property
+    def violations(self) -> Violations:
+        """What was refused to the commands of this session."""
+        return self._kept_record().violations
 
     @property
     def running(self) -> tuple[Running, ...]:
@@ -193,7 +204,8 @@ class Session:
         walls = self._opened(self._walls)
         _require_streams(streams)
         notes = self._renew()
-        credential, proxies = self._opened(self._network).admit(command_id or self._mint())
+        command_id = command_id or self._mint()
+        credential, proxies = self._opened(self._network).admit(command_id)
         variables = environment.inside(self._host, self.temporary, proxies, env)
         held = limits.over(self.limits)
         group = Group.make(held)
@@ -206,7 +218,7 @@ class Session:
             groups=() if group is None else tuple(group.descriptors),
         )
         text = command if isinstance(command, str) else " ".join(command)
-        running = Running(0, text, held, group, notes)
+        running = Running(command_id, text, held, group, notes)
         running.credential = credential
         try:
             running.ticket = walls.launch(launch, streams)
@@ -254,6 +266,8 @@ class Session:
             if running is None:
                 continue
             running.finish(outcome)
+            if self._record is not None:
+                running.violations = self._record.violations.of(running.command_id)
             self._forget(running)
             ended.append(running)
         return tuple(ended)
@@ -335,9 +349,18 @@ class Session:
 
         for news in said:
             if isinstance(news, Refused):
-                self._refused.append(news)
+                self._kept_record().take(news, self.policy)
             elif isinstance(news, Question) and self._asker is not None:
                 self._asker.put(news)
+
+    def _kept_record(self) -> Record:
+        if self._record is None:
+            from stockade.sandbox.record import Record
+
+            self._record = Record()
+        for running in self._running.values():
+            self._record.know(running.command_id, running.command)
+        return self._record
 
     def _forget(self, running: Running) -> None:
         """Let go of what a command had."""

@@ -43,7 +43,7 @@ def names_file() -> str:
     return path if os.path.isfile(path) else ""
 
 
-def specify(  # noqa: PLR0913 - all that a jail is made of, each named
+def specify(
     policy: SandboxPolicy,
     plan: Plan,
     *,
