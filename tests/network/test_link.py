@@ -3,6 +3,7 @@ from __future__ import annotations
 import array
 import os
 import socket
+import threading
 from typing import TYPE_CHECKING
 
 import pytest
@@ -183,3 +184,20 @@ def test_nothing_is_sent_to_who_is_gone() -> None:
     assert (owner.receive_available(), owner.ended, owner.broken) == ([], True, True)
     owner.end()
     owner.close()
+
+
+def test_who_never_stops_talking_is_cut_off(ends: tuple[Link, Link]) -> None:
+    owner, proxy = ends
+    over = threading.Event()
+
+    def talk() -> None:
+        while not over.is_set() and proxy.send(Message(b"R"), 5):
+            proxy.post(Message(b"R"), 1 << 16)
+
+    thread = threading.Thread(target=talk)
+    thread.start()
+    messages = owner.receive_until_end(60)
+    over.set()
+    thread.join()
+    assert owner.broken
+    assert 1 << 16 < len(messages) < 1 << 17

@@ -31,6 +31,7 @@ from stockade.network.proxy_process import (
     Question,
     Refused,
     Withdrawn,
+    _environment,
     package_path,
 )
 from stockade.policy.decision import NetworkRules
@@ -554,12 +555,20 @@ def test_nonsense_from_the_owner_ends_the_proxy(stage: Stage, said: bytes) -> No
     until(process.is_gone)
 
 
+def memory(process: ProxyProcess) -> int:
+    """Return how many KiB a process has."""
+    found = subprocess.run(["ps", "-o", "rss=", "-p", str(process.pid)], capture_output=True, text=True, check=True)
+    return int(found.stdout)
+
+
 def test_a_flood_of_refusals_that_nobody_reads(stage: Stage) -> None:
-    process, _ = stage.proxy()
+    process, port = stage.proxy()
     bound = stage.kept(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     bound.bind(("127.0.0.1", 0))
     process.serve(Listeners(name_udp=(bound.fileno(),)))
     count = 6000
+    assert stage.client(port).connect("a.test:443").startswith(b"HTTP/1.1 403 ")  # it is there now
+    before = memory(process)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         asking.settimeout(20)
         asking.connect(bound.getsockname())
@@ -567,8 +576,9 @@ def test_a_flood_of_refusals_that_nobody_reads(stage: Stage) -> None:
             name = b"\x3fh" + b"%062d" % number + b"\4test\0"
             asking.send(b"\x12\x34\1\0\0\1\0\0\0\0\0\0" + name + b"\0\1\0\1")
             assert asking.recv(512)[:4] == b"\x12\x34\x81\x83"
+    assert memory(process) - before < 32 << 10
     told = [one for one in process.close() if isinstance(one, Refused)]
-    assert sum(one.times for one in told) == count
+    assert sum(one.times for one in told) == count + 1
     assert [one.asked for one in told if not one.reason] == [""]
 
 
@@ -594,13 +604,27 @@ process = ProxyProcess.start(ProxySettings())
 process.serve(Listeners(http=int(sys.argv[1])))
 if sys.argv[2] == "fork" and os.fork() == 0:
     time.sleep(100)
+if sys.argv[2] == "close":
+    if os.fork() == 0:
+        process.close()
+        os._exit(0)
+    os.wait()
 print(process.pid, flush=True)
 time.sleep(100)
 """
 
 
 @pytest.mark.parametrize(
-    "how", ["plain", pytest.param("fork", marks=pytest.mark.skipif(sys.platform != "linux", reason="needs a pidfd"))]
+    "how",
+    [
+        pytest.param("plain", id="alone"),
+        pytest.param("close", id="after a fork of it has closed its copy"),
+        pytest.param(
+            "fork",
+            id="while a fork of it lives",
+            marks=pytest.mark.skipif(sys.platform != "linux", reason="needs a pidfd"),
+        ),
+    ],
 )
 def test_it_ends_when_its_owner_is_killed(stage: Stage, how: str) -> None:
     listener = stage.listener()
@@ -637,6 +661,14 @@ def test_two_thousand_idle_connections_leave_it_at_work(stage: Stage) -> None:
     for connection in idle:
         connection.close()
     assert not process.is_gone()
+
+
+def test_only_certificates_are_told_by_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        os, "environ", {"SSL_CERT_FILE": "ca.pem", "SSL_CERT_DIR": "", "AWS_SECRET": "x", "PATH": "/bin"}
+    )
+    assert _environment() == {"SSL_CERT_FILE": str(tmp_path / "ca.pem")}
 
 
 def test_its_packages_are_found_without_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

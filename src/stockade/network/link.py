@@ -38,6 +38,8 @@ _DESCRIPTOR: Final = 4
 _MOST_UNCLAIMED: Final = 4 * MOST_DESCRIPTORS
 _ONE_READ: Final = 1 << 16
 _READS: Final = 64
+_MANY: Final = 4096
+_FAR_TOO_MANY: Final = 1 << 16
 _BUFFER: Final = 1 << 18
 _QUIETLY: Final[int] = getattr(_socket, "MSG_NOSIGNAL", 0)
 _CLOSE_ON_EXEC: Final[int] = getattr(_socket, "MSG_CMSG_CLOEXEC", 0)
@@ -206,7 +208,7 @@ class Link:
         """Return the messages that are there, without waiting; a part of them if there are very many."""
         messages: list[Message] = []
         for _ in range(_READS):
-            if self.ended:
+            if self.ended or len(messages) >= _MANY:
                 break
             try:
                 data, descriptors = self._read()
@@ -227,6 +229,8 @@ class Link:
         messages = self.receive_available()
         while not self.ended and (left := deadline - time.monotonic()) > 0 and self._wait(select.POLLIN, left):
             messages += self.receive_available()
+            if len(messages) > _FAR_TOO_MANY:
+                self.abandon()
         return messages
 
     def end(self) -> None:

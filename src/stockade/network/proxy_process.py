@@ -54,6 +54,7 @@ class ProxyProcess:
     def __init__(self, pid: int, link: Link) -> None:
         """Own a child and the link to it; ``start`` makes both."""
         self.pid = pid
+        self._owner = os.getpid()
         self._link = link
         self._commands: dict[str, None] = {}
         self._running = True
@@ -129,6 +130,9 @@ class ProxyProcess:
     def close(self) -> tuple[News, ...]:
         """End the proxy; return what it told last. Nothing is left of it then."""
         if self._link.fileno() < 0:
+            return ()
+        if os.getpid() != self._owner:
+            self._link.close()  # in a fork of the owner, whose proxy it still is
             return ()
         self._link.end()
         news = self._read(self._link.receive_until_end(_LAST_WORDS_SECONDS))
