@@ -56,8 +56,10 @@ def test_a_server_is_reached_by_the_next_command_and_not_by_the_host(net: Net, o
             _heard(port)
 
 
-def test_a_published_port_is_reached_by_the_host(net: Net) -> None:
-    with net.sandbox(network__allowLocalBinding=True) as sandbox, _serving(sandbox) as inside:
+@pytest.mark.parametrize("names", [pytest.param((), id="no network"), pytest.param(("web.test",), id="some network")])
+def test_a_published_port_is_reached_by_the_host(net: Net, names: tuple[str, ...]) -> None:
+    allowed = net.allow(*names) if names else ()
+    with net.sandbox(*allowed, network__allowLocalBinding=True) as sandbox, _serving(sandbox) as inside:
         outside = _free_port()
         sandbox.publish(outside, inside)
         heard: list[bytes] = []

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from tests.enforcement.network.attacks.conftest import MakeTrial, Trial
     from tests.enforcement.network.conftest import Net, Open
 
@@ -45,6 +51,24 @@ stream.send(mark.encode())
 """,
         "ECONNREFUSED",
     ),
+    "the host's own address": (
+        """
+stream = connect(facts["own"], facts["own_port"])
+stream.sendall(f"GET /{mark} HTTP/1.1\\r\\n\\r\\n".encode())
+time.sleep(0.1)
+stream.recv(1)
+""",
+        "ECONNRESET",
+    ),
+    "an abstract socket": (
+        """
+stream = socket.socket(socket.AF_UNIX)
+stream.connect("\\0" + facts["abstract"])
+stream.sendall(mark.encode())
+time.sleep(0.1)
+""",
+        "EPERM",
+    ),
     "a name in the clear": (
         "connect('evil.test', facts['http']).sendall(f'GET /{mark} HTTP/1.1\\r\\n\\r\\n'.encode()); time.sleep(0.1)",
         "gaierror: [Errno -2] Name or service not known",
@@ -75,8 +99,43 @@ def names(net: Net, allowed: BlockingSandbox, make_trial: MakeTrial) -> Trial:
 
 
 @pytest.fixture(scope="module")
-def ways(allowed: BlockingSandbox, make_trial: MakeTrial) -> Trial:
-    return make_trial(WAYS, allowed)
+def abstract(net: Net) -> Iterator[str]:
+    """A service of the host that has a name and no file."""
+    name = f"stockade-{os.getpid()}-{net.mark()}"
+    service = socket.socket(socket.AF_UNIX)
+    service.bind(f"\0{name}")
+    service.listen(5)
+
+    def serve() -> None:
+        with suppress(OSError):
+            while True:
+                with service.accept()[0] as client:
+                    net.journal.write("abstract", client.recv(999))
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield name
+    service.shutdown(socket.SHUT_RDWR)
+    service.close()
+
+
+@pytest.fixture(scope="module")
+def ways(net: Net, allowed: BlockingSandbox, abstract: str, make_trial: MakeTrial) -> Iterator[Trial]:
+    own = _own_address()
+    web = net.serve_at(own, 0)
+    try:
+        yield make_trial(WAYS, allowed, own=own, own_port=web.port, abstract=abstract)
+    finally:
+        web.close()
+
+
+def _own_address() -> str:
+    """Return an address of this host; one of loopback would be the session's own inside, and refuse."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))
+        except OSError:
+            return "127.0.0.3"
+        return str(probe.getsockname()[0])
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -86,7 +145,75 @@ def test_no_word_leaves_in_a_question_for_a_name(names: Trial, name: str) -> Non
 
 @pytest.mark.parametrize("name", WAYS)
 def test_there_is_no_way_beside_the_proxies(ways: Trial, name: str) -> None:
-    ways.judge(name, WAYS[name][1])
+    alone = name == "the host's own address" and _own_address().startswith("127.")
+    ways.judge(name, "ECONNREFUSED" if alone else WAYS[name][1])
+
+
+#: What would leave this machine without walls, and so has no control; with some host allowed, it stays closed.
+AWAY = {
+    "TCP to an address": ("connect('192.0.2.1', 443).recv(1)", "ECONNRESET"),
+    "TCP to an address, on IPv6": ("connect('2001:db8::1', 443).recv(1)", "ECONNRESET"),
+    "TCP to the metadata address": ("connect('169.254.169.254', 80).recv(1)", "ECONNRESET"),
+    "TCP to an address that stands for no name": ("connect('198.18.200.200', 443).recv(1)", "ECONNRESET"),
+    "UDP": (
+        """
+stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+stream.connect(("192.0.2.1", 443))
+stream.send(b"x")
+time.sleep(0.1)
+stream.send(b"x")
+""",
+        "ECONNREFUSED",
+    ),
+    "UDP to an allowed host": (
+        """
+stream = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+stream.connect((socket.gethostbyname("web.test"), facts["http"]))
+stream.send(b"x")
+time.sleep(0.1)
+stream.send(b"x")
+""",
+        "ECONNREFUSED",
+    ),
+    "ping": ("socket.socket(socket.AF_INET, socket.SOCK_DGRAM, 1)", "EPROTONOSUPPORT"),
+    "raw": ("socket.socket(socket.AF_INET, socket.SOCK_RAW, 255)", "EPERM"),
+    "packets": ("socket.socket(socket.AF_PACKET, socket.SOCK_RAW, 768)", "EAFNOSUPPORT"),
+    "vsock": ("socket.socket(40, socket.SOCK_STREAM)", "EAFNOSUPPORT"),
+    "SCTP": ("socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)", "EPROTONOSUPPORT"),
+    "netlink for firewalls": ("socket.socket(16, socket.SOCK_RAW, 12)", "EPROTONOSUPPORT"),
+}
+#: Other commands of the session would speak to whoever took one of these places.
+TAKEN = {
+    "the HTTP proxy": ("socket.create_server(('127.0.0.1', 3128))", "EADDRINUSE"),
+    "the HTTP proxy, at every address": ("socket.create_server(('', 3128))", "EADDRINUSE"),
+    "the HTTP proxy, as one of several": ("socket.create_server(('127.0.0.1', 3128), reuse_port=True)", "EADDRINUSE"),
+    "the SOCKS proxy": ("socket.create_server(('127.0.0.1', 1080))", "EADDRINUSE"),
+    "the way of all others": ("socket.create_server(('127.0.0.1', 3129))", "EADDRINUSE"),
+    "the way of all others, on IPv6": (
+        "s = socket.socket(socket.AF_INET6); s.setsockopt(1, 15, 1); s.bind(('::1', 3129)); s.listen()",
+        "EADDRINUSE",
+    ),
+    "the name server": (
+        "s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.setsockopt(1, 2, 1); s.bind(('127.0.0.1', 53))",
+        "EADDRINUSE",
+    ),
+    "the name server by TCP": ("socket.create_server(('127.0.0.1', 53))", "EADDRINUSE"),
+}
+
+
+@pytest.fixture(scope="module")
+def closed(net: Net, opened: Open, make_trial: MakeTrial) -> Trial:
+    return make_trial(AWAY | TAKEN, opened(*net.allow("web.test")), inside_only=True)
+
+
+@pytest.mark.parametrize("name", AWAY)
+def test_with_a_host_allowed_all_else_stays_closed(closed: Trial, name: str) -> None:
+    assert closed.inside[name].end == AWAY[name][1]
+
+
+@pytest.mark.parametrize("name", TAKEN)
+def test_no_command_takes_the_place_of_a_proxy(closed: Trial, name: str) -> None:
+    assert closed.inside[name].end == TAKEN[name][1]
 
 
 def test_allowed_names_are_answered_with_addresses_that_lead_nowhere_else(net: Net, opened: Open) -> None:
