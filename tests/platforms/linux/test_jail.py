@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.errors import UnavailableError
-from stockade.platforms.linux.jail import Jail
+from stockade.errors import StockadeError, UnavailableError
+from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.mount import JailSpec, Mount
 
 if TYPE_CHECKING:
@@ -40,3 +40,17 @@ def test_a_link_is_never_followed_while_building(tmp_path: Path) -> None:
     jail.build(JailSpec((Mount("writable", str(tmp_path / "link" / "x")),)))
     with pytest.raises(UnavailableError, match="symbolic links"):
         jail.wait_ready()
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        pytest.param({"A": "b\0C=d"}, id="a zero byte in a value"),
+        pytest.param({"A\0": "b"}, id="a zero byte in a name"),
+        pytest.param({"A=B": "c"}, id="an equals sign in a name"),
+        pytest.param({"": "c"}, id="no name"),
+    ],
+)
+def test_what_cannot_be_a_variable_is_refused(jail: Jail, environment: dict[str, str]) -> None:
+    with pytest.raises(StockadeError, match="cannot be a variable of the environment"):
+        jail.run(Request(("true",), ENVIRONMENT | environment, "/"), (0, 1, 2))

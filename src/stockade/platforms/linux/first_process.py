@@ -42,7 +42,8 @@ _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
 _MICROSECONDS = 1_000_000
 _WORD = 8
-_SAMPLE = Run([b"/bin/sh", b"-c", b"true"], {b"%d" % number: b"" for number in range(_WORD)}, b"/").packet(0, ())
+_TYPICAL = 64
+_SAMPLE = Run([b"/bin/sh", b"-c", b"true"], {b"%d" % number: b"" for number in range(_TYPICAL)}, b"/").packet(0, ())
 _DEVICES = {
     os.makedev(1, minor): b"/dev/" + name
     for minor, name in ((3, b"null"), (5, b"zero"), (7, b"full"), (8, b"random"), (9, b"urandom"))

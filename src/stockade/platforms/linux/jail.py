@@ -16,7 +16,7 @@ import sys
 from errno import EPERM
 
 from stockade.annotation import TYPE_CHECKING, Literal
-from stockade.errors import UnavailableError
+from stockade.errors import StockadeError, UnavailableError
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import MAXIMUM_DESCRIPTORS, Channel, Packet
@@ -300,13 +300,24 @@ def _run(request: Request) -> message.Run:
     flags |= message.ANNOUNCE if request.announce else 0
     return message.Run(
         [os.fsencode(word) for word in request.argv],
-        {os.fsencode(name): os.fsencode(value) for name, value in request.environment.items()},
+        _encoded(request.environment),
         os.fsencode(request.directory),
         flags,
         list(request.limits),
         [mount.encoded() for mount in request.mounts],
         len(request.groups),
     )
+
+
+def _encoded(environment: Mapping[str, str]) -> dict[bytes, bytes]:
+    """Return the variables as the kernel has them: names end at the first ``=``, and everything at the first zero."""
+    encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
+    names, values = b"".join(encoded), b"".join(encoded.values())
+    if b"" in encoded or b"=" in names or b"\0" in names or b"\0" in values:
+        wrong = next(name for name, value in encoded.items() if not name or b"=" in name or b"\0" in name + value)
+        text = f"this cannot be a variable of the environment: {os.fsdecode(wrong)!a}"
+        raise StockadeError(text, "a name is not empty and has no '='; neither name nor value holds a zero byte")
+    return encoded
 
 
 def _start_keeper(passage: Passage, leavings: str) -> tuple[int, Channel]:

@@ -143,7 +143,7 @@ class Run:
 
     def packet(self, number: int, descriptors: tuple[int, ...]) -> Packet:
         """Write it, with the three standard streams."""
-        environment = pack([part for pair in self.environment.items() for part in pair])
+        environment = b"\0".join([b"%b=%b" % pair for pair in self.environment.items()])
         limits = pack([_integer(part) for limit in self.limits for part in limit])
         numbers = _integer(self.flags) + _integer(self.groups)
         fields = [numbers, self.directory, pack(self.argv), environment, limits, _mounts(self.mounts)]
@@ -153,11 +153,11 @@ class Run:
     def read(cls, packet: Packet) -> Run:
         """Read it."""
         own, directory, argv, environment, limits, mounts = packet.fields()
-        parts = unpack(environment)
+        variables = [part.partition(b"=") for part in environment.split(b"\0")] if environment else []
         numbers = [_number(part) for part in unpack(limits)]
         return cls(
             unpack(argv),
-            dict(zip(parts[::2], parts[1::2], strict=True)),
+            {name: value for name, _, value in variables},
             directory,
             _number(own[:_WORD]),
             list(zip(numbers[::2], numbers[1::2], strict=True)),
