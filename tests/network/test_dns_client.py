@@ -94,6 +94,11 @@ FOUR = bytes((192, 0, 2, 1))
         pytest.param(reply(QUERY, [record(OURS, A, FOUR)[:-1]]), None, id="cut short"),
         pytest.param(reply(QUERY, [record(b"\xc0\x1d", A, FOUR)]), None, id="a pointer to itself"),
         pytest.param(reply(QUERY, [record(b"\xc0\xff", A, FOUR)]), None, id="a pointer ahead"),
+        pytest.param(
+            reply(QUERY, [record(b"\xc0\x29", CNAME, name("example.com")), record(OURS, A, FOUR)]),
+            None,
+            id="a pointer ahead, to a name",
+        ),
         pytest.param(reply(QUERY, [record(b"\x80", A, FOUR)]), None, id="a label of no kind"),
         pytest.param(b"", None, id="nothing"),
     ],
