@@ -30,11 +30,7 @@ NAMES: dict[str, tuple[str, str]] = {
     "a server far away": ('end = ask(f"{mark}.evil.test", server=facts["far"])', "code 3, 0 answers"),
     "a server far away by TCP": ('end = ask(f"{mark}.evil.test", server=facts["far"], tcp=True)', "code 3, 0 answers"),
     "a server far away by IPv6": ('end = ask(f"{mark}.evil.test", server=facts["far6"])', "code 3, 0 answers"),
-    "letters of both cases": ('end = ask(f"{mark}.EvIl.TeSt".replace("m", "m"))', "code 3, 0 answers"),
-}
-FAR = {
-    "far": (("127.0.0.1", 0), ("8.8.8.8", 53)),
-    "far6": (("127.0.0.1", 0), ("2001:4860:4860::8888", 53)),
+    "letters of both cases": ('end = ask(f"{mark}.EvIl.TeSt")', "code 3, 0 answers"),
 }
 WAYS: dict[str, tuple[str, str]] = {
     "a service of the host by TCP": (
@@ -93,9 +89,8 @@ def allowed(request: pytest.FixtureRequest, net: Net, opened: Open) -> BlockingS
 
 @pytest.fixture(scope="module")
 def names(net: Net, allowed: BlockingSandbox, make_trial: MakeTrial) -> Trial:
-    port = net.names.port
-    far = {name: (("127.0.0.1", port), inside) for name, (_, inside) in FAR.items()}
-    return make_trial(NAMES, allowed, **far)
+    near = ("127.0.0.1", net.names.port)
+    return make_trial(NAMES, allowed, far=(near, ("8.8.8.8", 53)), far6=(near, ("2001:4860:4860::8888", 53)))
 
 
 @pytest.fixture(scope="module")
