@@ -4,6 +4,7 @@ import array
 import asyncio
 import os
 import socket
+import sys
 import threading
 from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from tests.network.conftest import Play, World
 
 Given: TypeAlias = "socket.socket | None"
+KINDS = (socket.SOCK_STREAM, *((socket.SOCK_SEQPACKET,) if sys.platform == "linux" else ()))
 FAMILIES = {b"4": socket.AF_INET, b"6": socket.AF_INET6}
 
 
@@ -26,10 +28,10 @@ def plain(letter: bytes) -> Given:
 
 
 def fake_porter(
-    world: World, give: Callable[[bytes], Given] = plain, asked: list[bytes] | None = None
+    world: World, give: Callable[[bytes], Given] = plain, asked: list[bytes] | None = None, kind: int = KINDS[0]
 ) -> socket.socket:
     """Stand in for the one inside; return the other end."""
-    mine, theirs = socket.socketpair()
+    mine, theirs = socket.socketpair(socket.AF_UNIX, kind)
 
     def work() -> None:
         with mine:
@@ -39,7 +41,7 @@ def fake_porter(
                 given = give(letter)
                 numbers = [] if given is None else [given.fileno()]
                 rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", numbers))] if numbers else []
-                mine.sendmsg([b"+"], rights)
+                mine.sendmsg([b"+" if numbers else b"!97"], rights)
                 if given is not None:
                     given.close()
 
@@ -58,11 +60,12 @@ def fake_porter(
 @pytest.mark.parametrize(
     ("address", "asked"), [pytest.param("127.0.0.1", [b"4"], id="IPv4"), pytest.param("::1", [b"4", b"6"], id="IPv6")]
 )
-def test_a_server_inside_is_reached(play: Play, address: str, asked: list[bytes]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_server_inside_is_reached(play: Play, address: str, asked: list[bytes], kind: int) -> None:
     async def scene(world: World) -> None:
         canary = await world.canary(address=address)
         seen: list[bytes] = []
-        porter = Porter(fake_porter(world, asked=seen))
+        porter = Porter(fake_porter(world, asked=seen, kind=kind))
         stream = await porter.reach(canary.port)
         await stream.write(b"hello")
         assert await stream.read() == b"hello"
@@ -82,12 +85,15 @@ def test_a_server_inside_is_reached(play: Play, address: str, asked: list[bytes]
         pytest.param(lambda _letter: socket.socket(socket.AF_UNIX), id="another family"),
     ],
 )
-def test_what_cannot_be_reached_is_an_error_and_the_next_may_be(play: Play, give: Callable[[bytes], Given]) -> None:
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_cannot_be_reached_is_an_error_and_the_next_may_be(
+    play: Play, give: Callable[[bytes], Given], kind: int
+) -> None:
     async def scene(world: World) -> None:
         closed = world.listener()
         port = closed.getsockname()[1]
         closed.close()
-        porter = Porter(fake_porter(world, give))
+        porter = Porter(fake_porter(world, give, kind=kind))
         before = len(os.listdir("/dev/fd"))
         for _ in range(3):
             with pytest.raises(OSError, match=r".*"):

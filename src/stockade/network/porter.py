@@ -4,8 +4,8 @@ A socket belongs to the network in which it was made. So whoever stands outside 
 its family, and gets a byte back and with it a socket that is neither blocking nor connected.
 
 Rules: one question at a time, each with a time limit; a porter that misses it is given up, for its answers could no
-longer be told apart. Which byte it answers with does not matter; one without a socket means that there is none of that
-family. Several ports may share a porter.
+longer be told apart. Which words it answers with does not matter; an answer without a socket means that there is none
+of that family. Several ports may share a porter, which is reached by a stream or by packets.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from stockade.network.stream import Stream
 _SECONDS: Final = 5.0
 _PLACES: Final = ((b"4", socket.AF_INET, "127.0.0.1"), (b"6", socket.AF_INET6, "::1"))
 _MOST_DESCRIPTORS: Final = 4
+_ANSWER_BYTES: Final = 16
 _DESCRIPTOR: Final = 4
 _CLOSE_ON_EXEC: Final[int] = getattr(socket, "MSG_CMSG_CLOEXEC", 0)
 
@@ -108,7 +109,7 @@ class Porter:
     async def _answer(self) -> list[int]:
         await _readable(self._connection)
         space = socket.CMSG_SPACE(_MOST_DESCRIPTORS * _DESCRIPTOR)
-        data, ancillary, _flags, _address = self._connection.recvmsg(1, space, _CLOSE_ON_EXEC)
+        data, ancillary, _flags, _address = self._connection.recvmsg(_ANSWER_BYTES, space, _CLOSE_ON_EXEC)
         if not data:
             message = "the porter is gone"
             raise ConnectionError(message)
