@@ -87,8 +87,8 @@ class ProxyProcess:
     def publish(self, listener: int, port: int, porter: int) -> None:
         """Carry what connects to this listener of the host to a port inside. Raises ``UnavailableError``.
 
-        ``porter`` is a stream or packet socket: for a byte ``4`` or ``6`` it gives back a byte, and with it a socket of that
-        family that was made inside, neither blocking nor connected. Both descriptors are copied.
+        ``porter`` is a stream or packet socket: for a byte ``4`` or ``6`` it gives back a word, and with it a socket of
+        that family that was made inside, neither blocking nor connected. Both descriptors are copied.
         """
         self._say(proxy_message.publish_message(listener, port, porter))
 
