@@ -49,10 +49,17 @@ class LivePolicy:
     """
 
     def __init__(
-        self, locations: Locations, *, flags: Document | None = None, provider: Provider | None = None
+        self,
+        locations: Locations,
+        *,
+        flags: Document | None = None,
+        provider: Provider | None = None,
+        since: Effective | None = None,
     ) -> None:
+        """Take what is loaded, and how; ``since`` is what was loaded a while ago: ``reload`` then says what is new."""
         self._flags = flags
         self._provider = provider
+        self._since = since
         self._news: PolicyChange | None = None
         self._watch = Watch(locations, self._load)
         self._current = self._latest
@@ -97,7 +104,8 @@ class LivePolicy:
 
     def _load(self, locations: Locations) -> Loaded:
         # Raises where anything is wrong, and so the latest stays the last good one.
-        self._latest: Effective = effective(locations, flags=self._flags, provider=self._provider)
+        since, self._since = self._since, None
+        self._latest: Effective = since or effective(locations, flags=self._flags, provider=self._provider)
         return self._latest.loaded
 
     def _take(self, change: Change) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from stockade.network.gate import Ask
     from stockade.network.proxy_process import Question
     from stockade.platforms.backend import Walls
+    from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.capture import Capture
     from stockade.sandbox.limits import Limits
@@ -70,7 +71,7 @@ class Sandbox:
 
     def __init__(
         self,
-        policy: SandboxPolicy,
+        policy: SandboxPolicy | LivePolicy,
         *,
         ask: Ask | None = None,
         limits: Limits = NO_LIMITS,
@@ -78,7 +79,7 @@ class Sandbox:
         name_servers: Sequence[str] = (),
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
-        """Take a policy; nothing is started before ``open``.
+        """Take a policy; nothing is started before ``open``. A ``LivePolicy`` is followed for as long as it is open.
 
         ``ask`` is awaited with host, port and the id of the command for each destination that no rule is about; what
         it returns decides, and an error denies. ``limits`` hold for every command. ``environment`` is the host's
@@ -100,6 +101,7 @@ class Sandbox:
         self._opening: asyncio.Task[None] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._idle: asyncio.TimerHandle | None = None
+        self._looking: asyncio.TimerHandle | None = None
 
     @property
     def policy(self) -> SandboxPolicy:
@@ -244,6 +246,8 @@ class Sandbox:
         """End every command and leave nothing behind."""
         loop, self._loop = self._loop, None
         self._rest_later()
+        if self._looking is not None:
+            self._looking.cancel()
         if loop is not None:
             loop.remove_reader(self._session.fileno())
         await asyncio.to_thread(self._session.close)
@@ -258,6 +262,13 @@ class Sandbox:
         loop = asyncio.get_running_loop()
         loop.add_reader(self._session.fileno(), self._pump)
         self._loop = loop
+        self._look()
+
+    def _look(self) -> None:
+        """Follow the settings files, if the policy is one that does."""
+        left = self._session.look()
+        if left is not None and self._loop is not None:
+            self._looking = self._loop.call_later(left, self._look)
 
     def _pump(self) -> None:
         for running in self._session.pump():

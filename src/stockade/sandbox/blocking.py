@@ -12,7 +12,7 @@ from stockade.annotation import TYPE_CHECKING, Self
 from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing
-from stockade.sandbox.session import NO_LIMITS, Running, Session
+from stockade.sandbox.session import NO_LIMITS, Running, Session, milliseconds
 from stockade.sandbox.streams import Streams
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from stockade.network.gate import Answer
     from stockade.platforms.backend import Walls
+    from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking_process import BlockingProcess
     from stockade.sandbox.capture import Capture
@@ -35,7 +36,7 @@ class BlockingSandbox:
 
     def __init__(
         self,
-        policy: SandboxPolicy | Callable[[], SandboxPolicy],
+        policy: SandboxPolicy | LivePolicy | Callable[[], SandboxPolicy],
         *,
         ask: Callable[[str, int, str], Answer] | None = None,
         limits: Limits = NO_LIMITS,
@@ -45,7 +46,8 @@ class BlockingSandbox:
     ) -> None:
         """Take what ``stockade.Sandbox`` takes, and the policy also as a function, see ``Session``.
 
-        ``ask`` is called in threads of its own, while a command runs.
+        ``ask`` is called in threads of its own, while a command runs. Settings files are looked at when a command is
+        started, and while this waits for one.
         """
         from stockade.platforms.walls import make_walls
 
@@ -227,8 +229,8 @@ class BlockingSandbox:
             poller.register(descriptor, select.POLLIN)
         while running.outcome is None:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            ready = poller.poll(None if left is None else left * 1000 + 1)
-            if not ready and deadline is not None:
+            ready = poller.poll(milliseconds(left, self.session.look()))
+            if not ready and deadline is not None and time.monotonic() >= deadline:
                 deadline = None
                 self.session.end(running, Limit.TIME)
             for descriptor, _ in ready:

@@ -16,6 +16,7 @@ from errno import EIO
 from stockade.annotation import TYPE_CHECKING, Any, BinaryIO, Final, Self
 from stockade.errors import StockadeError
 from stockade.sandbox import plumbing
+from stockade.sandbox.session import milliseconds
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -124,7 +125,7 @@ class BlockingProcess:
             if left is not None and left <= 0:
                 message = f"the command still runs after {timeout} seconds"
                 raise TimeoutError(message)
-            if poller.poll(None if left is None else left * 1000 + 1):
+            if poller.poll(milliseconds(left, self._session.look())):
                 self._session.pump()
         return self.running.result()
 

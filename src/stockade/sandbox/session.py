@@ -13,16 +13,18 @@ import os
 import stat
 import time
 
-from stockade.annotation import TYPE_CHECKING, Final, TypeVar
+from stockade.annotation import TYPE_CHECKING, Any, Final, TypeVar
 from stockade.errors import StockadeError, UnavailableError
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory
 from stockade.sandbox import environment, shell
+from stockade.sandbox.following import Following, live_policy
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.network import Network
 from stockade.sandbox.result import Result
 from stockade.sandbox.wrapped import Wrapped
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from stockade.network.environment import Credential
     from stockade.network.proxy_process import News
     from stockade.platforms.backend import Outcome, Walls
+    from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.asker import Asker
     from stockade.sandbox.record import Record
@@ -107,7 +110,7 @@ class Session:
 
     def __init__(
         self,
-        policy: SandboxPolicy | Callable[[], SandboxPolicy],
+        policy: SandboxPolicy | LivePolicy | Callable[[], SandboxPolicy],
         make_walls: Callable[[str], Walls],
         *,
         host: Mapping[str, str] | None = None,
@@ -119,9 +122,12 @@ class Session:
 
         A policy may also be given as a function: it is called when the helpers of the walls are already coming up,
         so that a program that is started for one command reads its settings meanwhile. Such a program may never use
-        the network: nothing is started for it before it does. Without an ``asker`` nobody can be asked.
+        the network: nothing is started for it before it does. Without an ``asker`` nobody can be asked. A live
+        policy is followed, see ``look``.
         """
-        self._given = policy
+        live = live_policy(policy)
+        self._following = None if live is None else Following(live)
+        self._given: Any = policy if live is None else live.policy
         self._policy: SandboxPolicy | None = None
         self.limits = limits
         self._make_walls = make_walls
@@ -131,6 +137,8 @@ class Session:
         self._network: Network | None = None
         self._asker = asker
         self._name_servers = name_servers
+        #: What the next result is to tell people.
+        self._notes: tuple[str, ...] = ()
         self._record: Record | None = None
         self._commands = 0
         self._running: dict[int, Running] = {}
@@ -141,7 +149,8 @@ class Session:
     def policy(self) -> SandboxPolicy:
         """The policy that the next command gets."""
         if self._policy is None:
-            self._policy = self._given() if callable(self._given) else self._given
+            made: SandboxPolicy = self._given() if callable(self._given) else self._given
+            self._policy = made
         return self._policy
 
     @property
@@ -182,12 +191,36 @@ class Session:
             raise
 
     def update(self, policy: SandboxPolicy) -> None:
-        """Use another policy from the next command on."""
-        self._policy = policy
-        if self._network is not None:
-            self._network.follow(policy)
-        if self._wrapped and self._walls is not None:
+        """Use another policy: its network rules from the next request, the rest from the next command on."""
+        before, self._policy = self._policy, policy
+        if self._walls is None or self._network is None:
+            return
+        self._network.follow(policy)
+        if self._wrapped:
             self._renew()  # a wrapped command does not pass by here
+        elif self._running and before is not None and before.network != policy.network:
+            with suppress(StockadeError):  # told to whoever runs the next command
+                self._open_ports(before)
+
+    def follow(self, following: Following) -> None:
+        """Keep the policy up to date, where it was given as a function."""
+        self._following = following
+
+    def look(self) -> float | None:
+        """Follow the settings files if it is time to; return the seconds until it is again, if it will be.
+
+        The faces call it at least that often while they wait. What is wrong with a file is a note of the next result.
+        """
+        if self._following is None or self._walls is None or self._following.left() != 0:
+            return None if self._following is None else self._following.left()
+        heard = self._following.look()
+        self._notes += heard.warnings
+        if heard.policy is not None:
+            try:
+                self.update(heard.policy)
+            except StockadeError as error:
+                self._notes += (error.message,)
+        return self._following.left()
 
     def start(  # noqa: PLR0913 - options of one call, all named
         self,
@@ -203,6 +236,7 @@ class Session:
         """Start a command with its three streams. Raises if it cannot even be sent."""
         walls = self._opened(self._walls)
         _require_streams(streams)
+        self.look()
         notes = self._renew()
         command_id = command_id or self._mint()
         credential, proxies = self._opened(self._network).admit(command_id)
@@ -226,6 +260,8 @@ class Session:
             self._forget(running)
             raise
         self._running[running.ticket] = running
+        if self._following is not None:
+            self._following.begin()
         return running
 
     def open_terminal(self) -> tuple[int, int]:
@@ -266,6 +302,7 @@ class Session:
             if running is None:
                 continue
             running.finish(outcome)
+            running.notes, self._notes = running.notes + self._notes, ()
             if self._record is not None:
                 running.violations = self._record.violations.of(running.command_id)
             self._forget(running)
@@ -338,6 +375,13 @@ class Session:
         network.follow(self.policy)
         return (*notes, network.failure) if network.failure else notes
 
+    def _open_ports(self, before: SandboxPolicy) -> None:
+        """Have ports of the host that are newly named opened at once, also for commands that run."""
+        from stockade.network.host_port import host_ports
+
+        if not set(host_ports(self.policy.network)) <= set(host_ports(before.network)):
+            self._renew()
+
     def _mint(self) -> str:
         self._commands += 1
         return f"command-{self._commands}"
@@ -377,6 +421,12 @@ class Session:
             message = "the sandbox is not open"
             raise StockadeError(message, "use it inside `with`, or call open() first")
         return part
+
+
+def milliseconds(*seconds: float | None) -> float | None:
+    """Return how long to wait in a poll, so that all of these are not missed; nothing of them is for ever."""
+    given = [one for one in seconds if one is not None]
+    return min(given) * 1000 + 1 if given else None
 
 
 def _require_streams(streams: Sequence[int]) -> None:
