@@ -4,7 +4,9 @@ import asyncio
 import socket
 from typing import TYPE_CHECKING
 
+from stockade.network.pipe import CAPACITY
 from stockade.network.relay import HIGH_WATER, Relays
+from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -15,15 +17,22 @@ Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
 
 def relayed(body: Callable[[Ends, Ends, Pair, Relays], Awaitable[None]]) -> None:
-    """Run a test between two programs that a pair joins."""
+    """Run a test between two programs that a pair joins: over our transports, over asyncio's, over one of each."""
+    for ours in ((True, True), (False, False), (True, False)):
+        relayed_over(ours, body)
 
+
+def relayed_over(ours: tuple[bool, bool], body: Callable[[Ends, Ends, Pair, Relays], Awaitable[None]]) -> None:
     async def main() -> None:
         loop = asyncio.get_running_loop()
         relays = Relays()
         pair = relays.new()
         sockets = [socket.socketpair(), socket.socketpair()]
-        for (_, inner), side in zip(sockets, (pair.client, pair.server), strict=True):
+        for (_, inner), side, own in zip(sockets, (pair.client, pair.server), ours, strict=True):
             inner.setblocking(False)
+            if own:
+                SocketTransport(inner, side)
+                continue
             await loop.connect_accepted_socket(lambda side=side: side, inner)  # type: ignore[misc]
         client, server = [await asyncio.open_connection(sock=outer) for outer, _ in sockets]
         try:
@@ -90,11 +99,11 @@ def test_a_slow_reader_slows_the_writer() -> None:
                 await asyncio.wait_for(client[1].drain(), 0.3)
         except TimeoutError:
             pass
-        # The reader has taken nothing: what waits is in the buffers of two sockets and one transport.
+        # The reader has taken nothing: what waits is in the buffers of two sockets, one transport and one pipe.
         assert total < 40 * HIGH_WATER
         waiting = pair.server.transport
         assert waiting is not None
-        assert waiting.get_write_buffer_size() < 4 * HIGH_WATER
+        assert waiting.get_write_buffer_size() <= CAPACITY + HIGH_WATER
         assert len(await server[0].readexactly(total - HIGH_WATER)) == total - HIGH_WATER
 
     relayed(body)

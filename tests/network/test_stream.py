@@ -8,6 +8,7 @@ import pytest
 
 from stockade.network.relay import HIGH_WATER, Relays
 from stockade.network.stream import Stream
+from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -202,3 +203,69 @@ def test_before_there_is_a_connection_there_is_nothing() -> None:
     assert (stream.began, stream.address, stream.readable) == (False, "", False)
     stream.abort()
     stream.reset()
+
+
+async def joined(count: int) -> list[tuple[Stream, socket.socket]]:
+    pairs = []
+    for _ in range(count):
+        inner, outer = socket.socketpair()
+        inner.setblocking(False)
+        outer.setblocking(False)
+        stream = Stream()
+        SocketTransport(inner, stream)
+        pairs.append((stream, outer))
+    return pairs
+
+
+@pytest.mark.parametrize("most", [1, 300_000, 1_000_000, 2_000_000])
+def test_a_stream_is_poured_into_another_one_as_far_as_was_said(most: int) -> None:
+    async def main() -> None:
+        (source, near), (sink, far) = await joined(2)
+        loop, content = asyncio.get_running_loop(), bytes(range(250)) * 4000
+        sending = asyncio.create_task(loop.sock_sendall(near, content))
+        sending.add_done_callback(lambda _: near.shutdown(socket.SHUT_WR))
+        pouring = asyncio.create_task(source.pour(sink, most))
+        got = bytearray()
+        while len(got) < min(most, len(content)):
+            got += await loop.sock_recv(far, 1 << 20)
+        assert await pouring == min(most, len(content))
+        rest = bytearray()
+        while data := await source.read():
+            rest += data
+        assert got + rest == content
+        assert (source.moved, source.ended) == (len(content), True)
+        for stream, outer in ((source, near), (sink, far)):
+            stream.abort()
+            outer.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_a_sink_that_is_gone_ends_the_pouring() -> None:
+    async def main() -> None:
+        (source, near), (sink, far) = await joined(2)
+        pouring = asyncio.create_task(source.pour(sink, 1000))
+        await asyncio.sleep(0)
+        far.close()
+        await asyncio.sleep(0.01)
+        sink.abort()
+        near.send(b"kept")
+        assert await pouring == 0
+        assert await source.read() == b"kept"
+        source.abort()
+        near.close()
+        await asyncio.sleep(0)
+
+    asyncio.run(asyncio.wait_for(main(), 20))
+
+
+def test_a_wait_ends_at_its_time() -> None:
+    async def body(stream: Stream, ends: Ends) -> None:
+        with pytest.raises(TimeoutError):
+            await stream.wait(asyncio.get_running_loop().time() + 0.01)
+        ends[1].write(b"x")
+        await stream.wait(asyncio.get_running_loop().time() + 10)
+        assert await stream.read() == b"x"
+
+    streamed(body)

@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.network.transport import PIECE, SocketTransport, shared_buffer
+from stockade.network import transport as module
+from stockade.network.pipe import Pipe, Pipes
+from stockade.network.transport import PIECE, SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -41,21 +44,6 @@ class Heard(asyncio.Protocol):
     @property
     def size(self) -> int:
         return sum(len(each) for each in self.told if isinstance(each, bytes))
-
-
-class Echo(asyncio.BufferedProtocol):
-    """Sends back views of the buffer that all share."""
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, SocketTransport)
-        self.transport = transport
-
-    def get_buffer(self, sizehint: int) -> memoryview:
-        assert sizehint == PIECE
-        return shared_buffer()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        self.transport.write(shared_buffer()[:nbytes])
 
 
 def wired(body: Callable[[SocketTransport, Heard, socket.socket], Awaitable[None]]) -> None:
@@ -192,25 +180,119 @@ def test_a_connection_that_breaks_is_told_once() -> None:
     wired(body)
 
 
-def test_views_of_the_shared_buffer_may_be_written() -> None:
-    async def main() -> None:
-        pairs: list[tuple[socket.socket, Any]] = []
-        for number in range(2):
-            inner, outer = socket.socketpair()
-            inner.setblocking(False)
-            outer.setblocking(False)
-            SocketTransport(inner, Echo())
-            pairs.append((outer, bytes([number]) * 3_000_000))
-        loop = asyncio.get_running_loop()
-        sending = [asyncio.create_task(loop.sock_sendall(outer, data)) for outer, data in pairs]
-        echoed = await asyncio.gather(*(drain(outer, len(data)) for outer, data in pairs))
-        await asyncio.gather(*sending)
-        assert [data == sent for data, (_, sent) in zip(echoed, pairs, strict=True)] == [True, True]
-        for outer, _ in pairs:
-            outer.close()
-        await asyncio.sleep(0.05)
+class Poured:
+    """A transport that is poured into another one, with what both were told."""
 
-    asyncio.run(asyncio.wait_for(main(), 20))
+    def __init__(self, most: int = 1 << 40) -> None:
+        inner, self.near = socket.socketpair()
+        outer, self.far = socket.socketpair()
+        for each in (inner, outer, self.near, self.far):
+            each.setblocking(False)
+        self.heard, self.sink_heard = Heard(), Heard()
+        self.source, self.sink = SocketTransport(inner, self.heard), SocketTransport(outer, self.sink_heard)
+        self.sizes: list[int] = []
+        self.source.pour(self.sink, most, self.sizes.append)
+
+    async def close(self) -> None:
+        self.source.abort()
+        self.sink.abort()
+        self.near.close()
+        self.far.close()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+
+def poured(body: Callable[[Poured], Awaitable[None]], most: int = 1 << 40) -> None:
+    async def main() -> None:
+        scene = Poured(most)
+        try:
+            await asyncio.wait_for(body(scene), 20)
+        finally:
+            await scene.close()
+
+    asyncio.run(main())
+
+
+CONTENT = bytes(range(251)) * 40_000
+
+
+@pytest.fixture(params=["through pipes", "refused by the system", "no pipe to be had"])
+def pipes(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Pipes:
+    pipes = Pipes()
+    if request.param == "refused by the system":
+
+        def refuse(_pipe: Pipe, _descriptor: int, _most: int) -> int:
+            raise PermissionError(errno.EPERM, "not permitted")
+
+        monkeypatch.setattr(Pipe, "fill", refuse)
+    elif request.param == "no pipe to be had":
+        pipes.give_up()
+    monkeypatch.setattr(module, "_PIPES", pipes)
+    return pipes
+
+
+def test_what_is_poured_arrives_whole_and_in_order(pipes: Pipes) -> None:
+    async def body(scene: Poured) -> None:
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(scene.near, CONTENT))
+        assert await drain(scene.far, len(CONTENT)) == CONTENT
+        await sending
+        assert sum(scene.sizes) == len(CONTENT)
+        assert (scene.heard.size, scene.sink.get_write_buffer_size()) == (0, 0)
+        scene.near.shutdown(socket.SHUT_WR)
+        await until(lambda: scene.heard.told[-1] == "end")
+
+    poured(body)
+    assert len(pipes) <= 4
+
+
+@pytest.mark.parametrize("most", [1, 1000, PIECE - 1, PIECE, PIECE + 1, 3_000_000])
+def test_no_more_is_poured_than_was_said(most: int) -> None:
+    async def body(scene: Poured) -> None:
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(scene.near, CONTENT))
+        assert await drain(scene.far, most) == CONTENT[:most]
+        await until(lambda: scene.heard.size == len(CONTENT) - most)
+        await sending
+        assert b"".join(each for each in scene.heard.told if isinstance(each, bytes)) == CONTENT[most:]
+        assert sum(scene.sizes) == most
+
+    poured(body, most)
+
+
+@pytest.mark.usefixtures("pipes")
+def test_pouring_is_no_faster_than_the_other_side_takes() -> None:
+    async def body(scene: Poured) -> None:
+        loop = asyncio.get_running_loop()
+        sending = asyncio.create_task(loop.sock_sendall(scene.near, CONTENT))
+        await asyncio.sleep(0.1)
+        assert not sending.done()
+        assert not scene.source.is_reading()
+        assert sum(scene.sizes) < len(CONTENT) // 2
+        scene.sink.write(b"behind it")
+        waiting = scene.sink.get_write_buffer_size()
+        assert waiting > len(b"behind it")
+        got = await drain(scene.far, len(CONTENT) + len(b"behind it"))
+        await sending
+        assert got.replace(b"behind it", b"") == CONTENT
+
+    poured(body)
+
+
+def test_a_sink_that_is_lost_takes_nothing_more_and_leaves_no_dirty_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
+    pipes = Pipes()
+    monkeypatch.setattr(module, "_PIPES", pipes)
+
+    async def body(scene: Poured) -> None:
+        sending = asyncio.create_task(asyncio.get_running_loop().sock_sendall(scene.near, CONTENT))
+        await asyncio.sleep(0.1)
+        assert scene.sink.get_write_buffer_size() > 0
+        scene.sink.abort()
+        assert scene.sink.get_write_buffer_size() == 0
+        scene.source.resume_reading()
+        await sending
+        await until(lambda: sum(scene.sizes) + scene.heard.size == len(CONTENT))
+
+    poured(body)
+    assert all(pipe.held == 0 for pipe in pipes._idle)
 
 
 def test_tcp_is_not_held_back() -> None:

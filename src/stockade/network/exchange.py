@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from stockade.network.stream import Stream
     from stockade.policy.destination import Destination
 
+_WORTH_POURING: Final = 1 << 16
 _HARMLESS: Final = frozenset({b"GET", b"HEAD", b"OPTIONS"})
 
 
@@ -153,6 +154,21 @@ class Exchange:
             if not data:
                 message = "the connection ended"
                 raise ConnectionResetError(message)
+            ending = await self._pour()
+            if ending is not None:
+                return ending
+
+    async def _pour(self) -> Ending | None:
+        """Let the rest of a long body of known length go its way without us."""
+        server = self._server
+        left = 0 if server.stream.readable else server.conversation.left
+        if left < _WORTH_POURING:
+            return None
+        poured = await server.stream.pour(self._client, left)
+        if not poured:
+            return None
+        self._conversation.skip(poured)
+        return await self._pass_on(server.conversation.skip(poured))
 
     async def _pass_on(self, events: tuple[origin.Event, ...]) -> Ending | None:
         ready: list[bytes] = []

@@ -166,6 +166,10 @@ class HttpConversation:
             case Response():
                 return self._respond(command)
 
+    def skip(self, size: int) -> None:
+        """Take note of content of an answer of known length that went to the client another way."""
+        self._writer.skip(size)
+
     def rest(self) -> bytes:
         """Return what the client has sent for the tunnel already, and forget it."""
         if self._answering is not _Answering.RAW:

@@ -30,6 +30,13 @@ _LINE_END: Final = b"\r\n"
 class BodyReader(Protocol):
     """Takes one body out of a stream of bytes."""
 
+    @property
+    def left(self) -> int:
+        """How many bytes are still to come, all of which are content; 0 if that is not known."""
+
+    def skip(self, size: int) -> list[Part]:
+        """Take note of content that went another way, no more than is ``left``; return the end if that was all."""
+
     def read(self, data: bytes) -> tuple[list[Part], bytes]:
         """Return what the bytes hold of the body, and the bytes behind its end; raise ``FlawError``."""
 
@@ -50,6 +57,14 @@ class _LengthReader:
     def __init__(self, length: int) -> None:
         self._left = length
 
+    @property
+    def left(self) -> int:
+        return self._left
+
+    def skip(self, size: int) -> list[Part]:
+        self._left -= size
+        return [] if self._left else [End()]
+
     def read(self, data: bytes) -> tuple[list[Part], bytes]:
         mine, rest = (data, b"") if len(data) <= self._left else (data[: self._left], data[self._left :])
         self._left -= len(mine)
@@ -62,7 +77,17 @@ class _LengthReader:
         raise _cut_short()
 
 
-class _UntilCloseReader:
+class _NeverSkipped:
+    """A body of which nobody knows how much is content."""
+
+    left = 0
+
+    def skip(self, size: int) -> list[Part]:
+        message = f"{size} bytes of a body of unknown length cannot be skipped"
+        raise RuntimeError(message)
+
+
+class _UntilCloseReader(_NeverSkipped):
     def read(self, data: bytes) -> tuple[list[Part], bytes]:
         return ([Data(data)] if data else []), b""
 
@@ -78,7 +103,7 @@ class _Expected(Enum):
     NOTHING = "nothing more"
 
 
-class _ChunkReader:
+class _ChunkReader(_NeverSkipped):
     def __init__(self) -> None:
         self._expected = _Expected.SIZE
         self._left = 0
@@ -182,6 +207,11 @@ class BodyWriter:
             self._left -= len(data)
             self._check(self._left >= 0)
         return data
+
+    def skip(self, size: int) -> None:
+        """Take note of content that went another way, which only a body of known length allows."""
+        self._check(self._kind is BodyKind.LENGTH and size <= self._left)
+        self._left -= size
 
     def end(self, trailers: Headers = ()) -> bytes:
         """Return the bytes to write for the end; only chunks can have trailers, others lose them."""

@@ -81,6 +81,17 @@ class OriginConversation:
         """Whether another request may go out on this connection now."""
         return self._state is _State.IDLE and self._writer is None and not self._last and not self._buffer
 
+    @property
+    def left(self) -> int:
+        """How many bytes of the answer's content are still to come and may go another way; 0 if unknown."""
+        return self._reader.left if self._state is _State.BODY else 0
+
+    def skip(self, size: int) -> tuple[Event, ...]:
+        """Take note of content that went another way, no more than is ``left``."""
+        events: list[Event] = []
+        self._pass_on(self._reader.skip(size), events)
+        return tuple(events)
+
     def request(self, request: Request, destination: Destination) -> bytes:
         """Return the bytes of a request to the destination that was judged."""
         if not self.reusable:

@@ -10,25 +10,23 @@ from __future__ import annotations
 import asyncio
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.network.transport import SocketTransport, shared_buffer
+from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stockade.network.transport import Data
-
 #: Bytes that may wait for a slow reader before its peer is no longer read.
 HIGH_WATER: Final = 1 << 18
+_ENDLESS: Final = 1 << 62
 
 
-class Side(asyncio.BufferedProtocol):
+class Side(asyncio.Protocol):
     """One end of a pair. Until it is joined, what comes is kept and reading stops soon."""
 
     def __init__(self, pair: Pair) -> None:
         """Belong to a pair."""
         self.pair = pair
         self.transport: asyncio.Transport | None = None
-        self.copies = False
         self.peer: Side | None = None
         self._early: list[bytes] = []
         self._ended = False
@@ -36,7 +34,6 @@ class Side(asyncio.BufferedProtocol):
     def adopt(self, transport: asyncio.Transport) -> None:
         """Take over a connection that another protocol has served so far."""
         self.transport = transport
-        self.copies = isinstance(transport, SocketTransport)
         transport.set_write_buffer_limits(high=HIGH_WATER)
         transport.set_protocol(self)
 
@@ -49,32 +46,24 @@ class Side(asyncio.BufferedProtocol):
         """Pass on to this peer from now on, beginning with what came early."""
         self.peer = peer
         for data in self._early:
-            self.pass_on(data)
+            self.data_received(data)
         self._early.clear()
         if self._ended:
             self.eof_received()
         if self.transport is not None and not self.transport.is_closing():
+            if isinstance(self.transport, SocketTransport) and isinstance(peer.transport, SocketTransport):
+                self.transport.pour(peer.transport, _ENDLESS, self.pair.count)
             self.transport.resume_reading()
 
-    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - as asyncio has it
-        """Take what comes in the buffer that all share."""
-        return shared_buffer()
-
-    def buffer_updated(self, nbytes: int) -> None:
-        """Pass it on."""
-        self.pass_on(shared_buffer()[:nbytes])
-
-    def pass_on(self, data: Data) -> None:
-        """Let the peer send it; the buffer that it is in may be used again when this returns."""
-        self.pair.moved += len(data)
-        peer = self.peer
-        if peer is None or peer.transport is None:
-            self._early.append(bytes(data))
+    def data_received(self, data: bytes) -> None:
+        """Pass on what is not poured: TLS to an upstream proxy, and what came early."""
+        self.pair.count(len(data))
+        if self.peer is None or self.peer.transport is None:
+            self._early.append(data)
             if self.transport is not None:
                 self.transport.pause_reading()
             return
-        # A transport of asyncio may keep a view of what it cannot send at once.
-        peer.transport.write(data if peer.copies else bytes(data))
+        self.peer.transport.write(data)
 
     def eof_received(self) -> bool:
         """Pass the end of this direction on; the other one stays open."""
@@ -118,6 +107,10 @@ class Pair:
         """Let the two talk."""
         self.client.join(self.server)
         self.server.join(self.client)
+
+    def count(self, size: int) -> None:
+        """Note that something has moved."""
+        self.moved += size
 
     def close(self) -> None:
         """End both, after what they were sent."""

@@ -17,6 +17,7 @@ from collections import deque
 
 from stockade.annotation import TYPE_CHECKING, Final, cast
 from stockade.network.relay import HIGH_WATER
+from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +41,7 @@ class Stream(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._pieces: deque[bytes] = deque()
         self._kept = 0
+        self._goal = 0
         self._full = False
         self._reader: asyncio.Future[None] | None = None
         self._writer: asyncio.Future[None] | None = None
@@ -99,8 +101,9 @@ class Stream(asyncio.Protocol):
 
     @property
     def stalled(self) -> bool:
-        """Whether somebody waits because the other side takes nothing."""
-        return self._writer is not None
+        """Whether something waits because the other side does not take it."""
+        waiting = 0 if self._transport is None else self._transport.get_write_buffer_size()
+        return self._writer is not None or waiting > 0
 
     @property
     def address(self) -> str:
@@ -135,6 +138,32 @@ class Stream(asyncio.Protocol):
         if not self._pieces and not self.ended and not self.lost and self._transport is not None:
             self._transport.resume_reading()
         return data
+
+    async def pour(self, sink: Stream, most: int) -> int:
+        """Let what comes next go to another connection without being looked at; return how much that was.
+
+        Ends after so many bytes, or when nothing more can be passed on: then reading goes on as ever, and tells why.
+        """
+        source, target = self._transport, sink._transport
+        if not (isinstance(source, SocketTransport) and isinstance(target, SocketTransport)):
+            return 0
+        before = self.moved
+        source.pour(target, most, self._poured)
+        self._goal = before + most
+        try:
+            while self.moved < self._goal and not (self._pieces or self.ended or self.lost):
+                self._reader = asyncio.get_running_loop().create_future()
+                await self._reader
+        finally:
+            self._reader = None
+            self._goal = 0
+            source.stop_pouring()
+        return self.moved - before - self._kept
+
+    def _poured(self, size: int) -> None:
+        self.moved += size
+        if self.moved >= self._goal:
+            _wake(self._reader)
 
     def put_back(self, data: bytes) -> None:
         """Let this be read next."""
@@ -184,7 +213,7 @@ class Stream(asyncio.Protocol):
         self.given = True
         side.adopt(transport)
         while self._pieces:
-            side.pass_on(self._pieces.popleft())
+            side.data_received(self._pieces.popleft())
         if self.ended:
             side.eof_received()
 

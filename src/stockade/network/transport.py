@@ -1,36 +1,39 @@
 """A connected socket under one of asyncio's protocols, with less in between than asyncio's own transport.
 
 What differs: it stands at once, without turns of the event loop; everything is read into one buffer that all of them
-share, because nothing is ever left in it; several reads follow each other while the other side sends fast; what is
-written may be a view of that buffer, for what cannot be sent at once is copied. TCP is never held back to be joined
-with what may follow (``TCP_NODELAY``): asyncio leaves that out for sockets whose protocol number is not spelt out.
+share, because nothing is ever left in it; TCP is never held back to be joined with what may follow (``TCP_NODELAY``):
+asyncio leaves that out for sockets whose protocol number is not spelt out. And it can be poured into another one: what
+comes goes on to that without the protocol, no faster than it is taken; where much comes at once, inside the kernel.
 
-Rules: as for every transport: ``connection_lost`` is told once, and never from within a call of the protocol. A
-buffered protocol must be done with its buffer when ``buffer_updated`` returns.
+Rules: as for every transport: ``connection_lost`` is told once, and never from within a call of the protocol.
 
-Source of truth: the manual of ``asyncio.Transport`` and ``asyncio.BufferedProtocol``, tcp(7).
+Source of truth: the manual of ``asyncio.Transport``, tcp(7), splice(2).
 """
 
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 
-from stockade.annotation import Any, Final, TypeAlias, cast
+from stockade.annotation import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from stockade.network.pipe import Pipes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stockade.network.pipe import Pipe
 
 #: What one read takes at most: large enough for few calls, small enough for the processor's cache.
 PIECE: Final = 1 << 18
-#: Reads in one turn of the event loop, after which others have theirs.
-_READS: Final = 4
+#: Fillings of a pipe in one turn of the event loop, after which others have theirs.
+_FILLINGS: Final = 4
 _HIGH_WATER: Final = 1 << 16
+_UNABLE: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP})
 _SHARED: Final = memoryview(bytearray(PIECE))
+_PIPES: Final = Pipes()
 
 Data: TypeAlias = bytes | bytearray | memoryview
-
-
-def shared_buffer() -> memoryview:
-    """Return the buffer that all read into; what is in it holds until the next read."""
-    return _SHARED
 
 
 class SocketTransport(asyncio.Transport):
@@ -42,8 +45,13 @@ class SocketTransport(asyncio.Transport):
         self._loop = asyncio.get_running_loop()
         self._socket = connection
         self._descriptor = connection.fileno()
+        self._pipe: Pipe | None = None
         self._waiting = bytearray()
         self._sent = 0
+        self._sink: SocketTransport | None = None
+        self._source: SocketTransport | None = None
+        self._left = 0
+        self._poured: Callable[[int], None] = _ignore
         self._high, self._low = _HIGH_WATER, _HIGH_WATER // 4
         self._reading = False
         self._ended = False
@@ -72,8 +80,6 @@ class SocketTransport(asyncio.Transport):
     def set_protocol(self, protocol: asyncio.BaseProtocol) -> None:
         """Tell another protocol from now on."""
         self._protocol = cast("asyncio.Protocol", protocol)
-        self._buffered = cast("asyncio.BufferedProtocol", protocol)
-        self._is_buffered = isinstance(protocol, asyncio.BufferedProtocol)
 
     def get_protocol(self) -> asyncio.BaseProtocol:
         """Return who is told."""
@@ -111,16 +117,16 @@ class SocketTransport(asyncio.Transport):
 
     def get_write_buffer_size(self) -> int:
         """Return how much waits to be sent."""
-        return len(self._waiting) - self._sent
+        return len(self._waiting) - self._sent + (0 if self._pipe is None else self._pipe.held)
 
     def write(self, data: Data) -> None:
-        """Send at once what can be, and the rest as soon as it can be."""
+        """Send at once what can be, and copy the rest, to be sent as soon as it can be."""
         if self._eof:
             message = "nothing can be written behind the end"
             raise RuntimeError(message)
         if self._gone or not data:
             return
-        if not self._waiting:
+        if not self._waiting and self._pipe is None:
             try:
                 sent = self._socket.send(data)
             except (BlockingIOError, InterruptedError):
@@ -143,7 +149,7 @@ class SocketTransport(asyncio.Transport):
         """End what is sent, after what waits; what comes is still read."""
         if not (self._eof or self._closing):
             self._eof = True
-            if not self._waiting:
+            if not self.get_write_buffer_size():
                 self._shut()
 
     def close(self) -> None:
@@ -151,38 +157,102 @@ class SocketTransport(asyncio.Transport):
         if not self._closing:
             self.pause_reading()
             self._closing = True
-            if not self._waiting:
+            if not self.get_write_buffer_size():
                 self._lose(None)
 
     def abort(self) -> None:
         """Close at once."""
         self._lose(None)
 
+    def pour(self, sink: SocketTransport, most: int, poured: Callable[[int], None]) -> None:
+        """Let what comes go to another transport, at most so many bytes; each time ``poured`` is told how many.
+
+        What comes after those, the end and the loss of the connection are told to the protocol as ever.
+        """
+        self._sink, self._left, self._poured = sink, most, poured
+        sink._source = self
+
+    def stop_pouring(self) -> None:
+        """Tell the protocol again what comes."""
+        sink, self._sink, self._poured = self._sink, None, _ignore
+        if sink is not None:
+            sink._source = None
+
     # What the event loop tells
 
     def _readable(self) -> None:
-        for _ in range(_READS):
-            size = self._read()
-            if size < PIECE or not self._reading:
-                return
+        sink = self._sink
+        if sink is None:
+            size = self._receive(PIECE)
+            if size > 0:
+                self._protocol.data_received(bytes(_SHARED[:size]))
+            return
+        most = min(PIECE, self._left)
+        size = self._receive(most)
+        if size > 0:
+            sink.write(_SHARED[:size])
+            self._count(size, sink)
+            if size == PIECE and self._reading and self._sink is sink:
+                self._splice(sink)
 
-    def _read(self) -> int:
-        """Read once and return how much came."""
-        buffer = cast("memoryview", self._buffered.get_buffer(PIECE)) if self._is_buffered else _SHARED
+    def _receive(self, most: int) -> int:
+        """Read into the shared buffer and return how much came; -1 if nothing did."""
         try:
-            size = self._socket.recv_into(buffer)
+            size = self._socket.recv_into(_SHARED, most)
         except (BlockingIOError, InterruptedError):
-            return 0
+            return -1
         except OSError as error:
             self._lose(error)
-            return 0
+            return -1
         if not size:
             self._end()
-        elif self._is_buffered:
-            self._buffered.buffer_updated(size)
-        else:
-            self._protocol.data_received(bytes(buffer[:size]))
         return size
+
+    def _splice(self, sink: SocketTransport) -> None:
+        """Pass on through a pipe what comes fast; how it ends is left to the next read."""
+        for _ in range(_FILLINGS):
+            pipe = _PIPES.borrow()
+            if pipe is None:
+                return
+            try:
+                size = pipe.fill(self._descriptor, self._left)
+            except OSError as error:
+                _PIPES.give_back(pipe)
+                if error.errno in _UNABLE:
+                    _PIPES.give_up()
+                return
+            sink._send_pipe(pipe)
+            if size:
+                self._count(size, sink)
+            if not size or not self._reading or self._sink is not sink:
+                return
+
+    def _count(self, size: int, sink: SocketTransport) -> None:
+        self._left -= size
+        if sink.get_write_buffer_size():
+            self.pause_reading()
+        poured = self._poured
+        if not self._left:
+            self.stop_pouring()
+            self.resume_reading()
+        poured(size)
+
+    def _send_pipe(self, pipe: Pipe) -> None:
+        """Send what is in a pipe; what cannot be sent at once stays in it until it can be."""
+        if self._gone:
+            pipe.close()
+            return
+        try:
+            pipe.empty(self._descriptor)
+        except (BlockingIOError, InterruptedError):
+            self._pipe = pipe
+            self._loop.add_writer(self._descriptor, self._writable)
+            self._tell_room()
+        except OSError as error:
+            pipe.close()
+            self._lose(error)
+        else:
+            _PIPES.give_back(pipe)
 
     def _end(self) -> None:
         self.pause_reading()
@@ -192,8 +262,7 @@ class SocketTransport(asyncio.Transport):
 
     def _writable(self) -> None:
         try:
-            with memoryview(self._waiting) as view:
-                self._sent += self._socket.send(view[self._sent :])
+            self._send_waiting()
         except (BlockingIOError, InterruptedError):
             return
         except OSError as error:
@@ -206,17 +275,28 @@ class SocketTransport(asyncio.Transport):
         self._sent = 0
         self._loop.remove_writer(self._descriptor)
         self._tell_room()
-        if self._waiting:
+        if self._source is not None:
+            self._source.resume_reading()
+        if self.get_write_buffer_size():
             return  # the protocol had more to say
         if self._closing:
             self._lose(None)
         elif self._eof:
             self._shut()
 
+    def _send_waiting(self) -> None:
+        if self._pipe is not None:
+            self._pipe.empty(self._descriptor)
+            _PIPES.give_back(self._pipe)
+            self._pipe = None
+        if self._waiting:
+            with memoryview(self._waiting) as view:
+                self._sent += self._socket.send(view[self._sent :])
+
     # How it ends
 
     def _tell_room(self) -> None:
-        size = len(self._waiting) - self._sent
+        size = self.get_write_buffer_size()
         if self._full and size <= self._low:
             self._full = False
             self._protocol.resume_writing()
@@ -235,10 +315,16 @@ class SocketTransport(asyncio.Transport):
         if self._gone:
             return
         self.pause_reading()
-        if self._waiting:
+        if self.get_write_buffer_size():
             self._loop.remove_writer(self._descriptor)
             self._waiting = bytearray()
             self._sent = 0
+        if self._pipe is not None:
+            self._pipe.close()
+            self._pipe = None
+        self.stop_pouring()
+        if self._source is not None:
+            self._source.stop_pouring()
         self._gone = self._closing = True
         self._loop.call_soon(self._over, error)
 
@@ -247,6 +333,10 @@ class SocketTransport(asyncio.Transport):
             self._protocol.connection_lost(error)
         finally:
             self._socket.close()
+
+
+def _ignore(_size: int) -> None:
+    return
 
 
 def _hurry(connection: socket.socket) -> None:
