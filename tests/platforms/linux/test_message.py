@@ -20,7 +20,9 @@ MOUNTS = [(b"writable", b"/w", b""), (b"hidden", b"/h \xff\n", b"")]
     ("said", "number"),
     [
         pytest.param(Build([], []), 0, id="build-nothing"),
-        pytest.param(Build(MOUNTS, [b"12345678"], fresh_processes=False, listen=True), 0, id="build"),
+        pytest.param(
+            Build(MOUNTS, [b"12345678"], fresh_processes=False, listen=True, confinement=b"all"), 0, id="build"
+        ),
         pytest.param(Run([b"true"], {}, b"/"), 1, id="run"),
         pytest.param(Run([b"a", b""], {b"A": b"=1=", b"B": b""}, b"/d", 3, [(7, -1), (0, 9)], MOUNTS), 2, id="run-all"),
         pytest.param(Ended(9, 1, 2, 3, alone=False), 3, id="ended"),

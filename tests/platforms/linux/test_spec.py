@@ -7,7 +7,7 @@ from stockade.filesystem.plan import Mount as Planned
 from stockade.filesystem.plan import Operation, Placeholder, Plan
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.mount import Mount
-from stockade.platforms.linux.program import program
+from stockade.platforms.linux.program import name
 from stockade.platforms.linux.spec import names_file, placed, specify
 from stockade.policy.compile import compile_policy
 from stockade.settings.merge import EMPTY
@@ -41,7 +41,7 @@ def test_surroundings_come_first_and_the_sessions_own_mounts_win() -> None:
         Mount("hidden", "/t/private", "the sandboxes' own"),
         Mount("writable", "/t/private/tmp-1", "the session's temporary directory"),
     )
-    assert spec.filters == (program(),)
+    assert (spec.confinement, spec.filters) == (name(), ())
     assert spec.fresh_processes
 
 
@@ -62,7 +62,7 @@ def test_weaker_walls_are_asked_for_by_the_policy() -> None:
     weaker = POLICY.but(mode=POLICY.mode.but(weaker_nested=True))
     spec = specify(weaker, Plan(), temporary="/t", private=[], placed=[])
     assert not spec.fresh_processes
-    assert spec.filters == (program(tracing=False),)
+    assert (spec.confinement, spec.filters) == (name(tracing=False), ())
 
 
 def test_placeholders_become_mounts(tmp_path: Path) -> None:

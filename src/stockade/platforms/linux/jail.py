@@ -151,6 +151,7 @@ class Jail:
         build = message.Build(
             [mount.encoded() for mount in spec.mounts],
             list(spec.filters),
+            confinement=spec.confinement,
             fresh_processes=spec.fresh_processes,
             listen=spec.listen,
             shared=len(shared) if self._passage == "direct" else 0,

@@ -17,6 +17,7 @@ import select
 from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
+from stockade.platforms.linux.program import program
 
 CHANNEL = 3
 _JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWPID
@@ -41,6 +42,7 @@ def main(passage: str, leavings: str) -> None:
     if packet is None or packet.kind != message.OWNER:
         return
     (owner,) = packet.descriptors
+    program()  # the usual one, while there is no plan yet
     _serve(owner, channel)
     if leavings and _is_dead(owner):
         # Imported only now: a session that ends well never needs it, and this process is outside every jail.
@@ -114,6 +116,8 @@ class _Construction:
         self.identity = identity.own_identity()
         self.ids = os.geteuid(), os.getegid()
         self.places = tree.arrange(build.mounts)
+        self.filters = [program(build.confinement)] if build.confinement else []
+        self.filters += build.filters
         self.files = _raise_file_limit()
 
     def launch(self) -> int:
@@ -219,7 +223,7 @@ class _Construction:
         """Return what every command gets alike; asked in the launcher, whose pid namespace is the jail's."""
         return Setting(
             capabilities=self.identity.capabilities,
-            filters=self.build.filters,
+            filters=self.filters,
             listen=self.build.listen,
             fresh_processes=self.build.fresh_processes or tree.can_show_processes(),
             # Root owns /proc/sys and needs no capability to write it.

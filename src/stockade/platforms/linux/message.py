@@ -49,9 +49,9 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("filters", "fresh_processes", "host_ports", "listen", "mounts", "shared")
+    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "listen", "mounts", "shared")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the fields of one message
         self,
         mounts: list[tuple[bytes, bytes, bytes]],
         filters: list[bytes],
@@ -60,9 +60,11 @@ class Build:
         listen: bool = False,
         shared: int = 0,
         host_ports: list[bytes] | None = None,
+        confinement: bytes = b"",
     ) -> None:
         """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor.
 
+        ``confinement`` names the usual filter, which comes before the others; empty for none.
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
         ``host_ports`` are those of the host that are to be reached inside at the same address.
         """
@@ -72,16 +74,18 @@ class Build:
         self.listen = listen
         self.shared = shared
         self.host_ports = host_ports or []
+        self.confinement = confinement
 
     def packet(self) -> Packet:
         """Write it."""
         flags = bytes((self.fresh_processes, self.listen, self.shared))
-        return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), pack(self.filters), pack(self.host_ports)]))
+        fields = [flags, _mounts(self.mounts), pack(self.filters), pack(self.host_ports), self.confinement]
+        return Packet(BUILD, 0, pack(fields))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
-        flags, mounts, filters, host_ports = packet.fields()
+        flags, mounts, filters, host_ports, confinement = packet.fields()
         return cls(
             _read_mounts(mounts),
             unpack(filters),
@@ -89,6 +93,7 @@ class Build:
             listen=bool(flags[1]),
             shared=flags[2],
             host_ports=unpack(host_ports),
+            confinement=confinement,
         )
 
 

@@ -57,7 +57,8 @@ class Mount(Value):
 class JailSpec(Value):
     """All that must be known to build a jail.
 
-    ``filters`` are seccomp programs, installed in order in every command; ``listen`` makes the last one hand
+    ``confinement`` is the name of the usual seccomp program (see ``program``), none if it is empty; ``filters`` are
+    programs that are installed behind it, in order, in every command; ``listen`` makes the last one hand
     its listener to the owner with each command. ``fresh_processes`` off leaves the surroundings'
     /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
@@ -67,6 +68,7 @@ class JailSpec(Value):
     filters: tuple[bytes, ...] = ()
     listen: bool = False
     fresh_processes: bool = True
+    confinement: bytes = b""
 
     def check(self) -> None:
         """Refuse an order in which a later mount would undo an earlier one."""

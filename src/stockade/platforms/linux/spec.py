@@ -12,7 +12,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.platforms.linux.mount import JailSpec, Mount
-from stockade.platforms.linux.program import program
+from stockade.platforms.linux.program import name
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -65,8 +65,8 @@ def specify(
         mounts.setdefault(names, Mount("read-only", names, "names are answered from the policy", _OWN_NAMES))
     return JailSpec(
         tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
-        (program("all" if policy.sockets.all_unix else "none", tracing=not policy.mode.weaker_nested),),
         fresh_processes=not policy.mode.weaker_nested,
+        confinement=name("all" if policy.sockets.all_unix else "none", tracing=not policy.mode.weaker_nested),
     )
 
 
