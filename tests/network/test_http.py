@@ -153,6 +153,17 @@ CONVERSATIONS = [
     ),
     pytest.param(
         [
+            heard(
+                lines("GET http://evil.com/ HTTP/1.1", "Host: evil.com", "User-Agent: curl/8.0"),
+                get(host="evil.com").but(headers=((b"user-agent", b"curl/8.0"),)),
+                End(),
+            ),
+            Said(Refuse(REFUSAL), REFUSAL.render(cut_short=True)),
+        ],
+        id="curl, which would take a whole page for success",
+    ),
+    pytest.param(
+        [
             ASKED,
             Said(
                 Response(204, b"No Content", (), Body(BodyKind.LENGTH, 0), empty=True),

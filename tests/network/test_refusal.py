@@ -124,6 +124,12 @@ def test_the_answer_to_head_has_no_body_but_its_length() -> None:
     assert unauthenticated().render(with_body=False) == whole[: whole.index(b"\r\n\r\n") + 4]
 
 
+def test_what_is_cut_short_announces_one_byte_more() -> None:
+    whole, cut = overloaded("x").render(), overloaded("x").render(cut_short=True)
+    length = len(whole) - whole.index(b"\r\n\r\n") - 4
+    assert cut == whole.replace(b"Content-Length: %d" % length, b"Content-Length: %d" % (length + 1))
+
+
 @given(st.text(), st.text(max_size=5))
 def test_no_text_forges_a_line(text: str, port: str) -> None:
     refusals = [bad_request(text, text), by_address(SERVER, text, text), unauthenticated(text), overloaded(text)]

@@ -23,7 +23,14 @@ from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.network.http_body import BodyReader, BodyWriter, reader
-from stockade.network.http_fields import offered_upgrade, passed_on, proxy_credentials, trailers_passed_on, words
+from stockade.network.http_fields import (
+    offered_upgrade,
+    passed_on,
+    proxy_credentials,
+    takes_any_answer,
+    trailers_passed_on,
+    words,
+)
 from stockade.network.http_head import FlawError, HeadScanner, RequestHead, read_request
 from stockade.network.http_message import (
     CHUNKED,
@@ -101,6 +108,7 @@ class HttpConversation:
         self._reader: BodyReader = reader(NO_BODY)
         self._writer = BodyWriter(NO_BODY)
         self._method = b""
+        self._takes_any_answer = False
         self._old = False
         self._upgrade = b""
         self._last = False
@@ -192,6 +200,7 @@ class HttpConversation:
             return
         head = read_request(bytes(self._buffer[:size]))
         self._method = head.method
+        self._takes_any_answer = head.method != b"CONNECT" and takes_any_answer(head.headers)
         self._old = head.version == b"1.0"
         closing = words(head.headers, b"connection") | words(head.headers, b"proxy-connection")
         self._last = self._last or self._old or b"close" in closing
@@ -275,7 +284,7 @@ class HttpConversation:
         self._answering = _Answering.OVER
         self._buffer.clear()
         # Inside an answer that has begun, another one would be taken for its content: it can only be cut off.
-        return b"" if begun else refusal.render(with_body=self._method != b"HEAD")
+        return b"" if begun else refusal.render(with_body=self._method != b"HEAD", cut_short=self._takes_any_answer)
 
     def _respond(self, response: Response) -> bytes:
         # A client that still sends when it is answered may stop or go on: nobody knows where its next request begins.

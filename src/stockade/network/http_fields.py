@@ -75,6 +75,11 @@ def offered_upgrade(headers: Headers) -> bytes:
     return WEBSOCKET if offered else b""
 
 
+def takes_any_answer(headers: Headers) -> bool:
+    """Tell whether the client is one that ends well whatever status it is answered with: curl."""
+    return any(name == b"user-agent" and value.startswith(b"curl/") for name, value in headers)
+
+
 def proxy_credentials(headers: Headers) -> Credentials | None:
     """Return the user name and password for the proxy, ``None`` if there are none, or none that can be read."""
     given = [value for name, value in headers if name == b"proxy-authorization"]

@@ -64,14 +64,18 @@ class Refusal(Value):
     lines: tuple[str, ...]
     headers: tuple[tuple[str, str], ...] = ()
 
-    def render(self, *, with_body: bool = True) -> bytes:
-        """Return the whole response; the answer to HEAD says how long the body would be, and leaves it out."""
+    def render(self, *, with_body: bool = True, cut_short: bool = False) -> bytes:
+        """Return the whole response; the answer to HEAD says how long the body would be, and leaves it out.
+
+        ``cut_short`` announces one byte more than comes. It is for curl, which without ``--fail`` takes any page for
+        success: so it shows what the page says, and then fails, which a script or a model cannot overlook.
+        """
         body = "".join(f"{legible(line)}\n" for line in self.lines).encode("utf-8", "backslashreplace")
         head = [
             f"HTTP/1.1 {self.status} {_plain(self.phrase)[:_LONGEST_PHRASE]}",
             f"X-Proxy-Error: {self.cause.value}",
             "Content-Type: text/plain; charset=utf-8",
-            f"Content-Length: {len(body)}",
+            f"Content-Length: {len(body) + cut_short}",
             "Connection: close",
             *(f"{_plain(name)}: {_plain(value)}" for name, value in self.headers),
         ]
