@@ -83,16 +83,20 @@ def _dispatch(words: list[str], shown: Terminal, locations: Locations | None) ->
 
 
 def _run(name: str, words: list[str], shown: Terminal, locations: Locations | None) -> int:
-    from importlib import import_module
-
     command = COMMANDS[name]
-    module = import_module(f"stockade.cli.{command.module}")
+    module = _imported(f"stockade.cli.{command.module}")
     words, own = _split(words) if getattr(module, "TAKES_WORDS", False) else (words, [])
     options = module.Options(words=own)
     if not getattr(module, "IS_QUICK", False) or not _read_quickly(name, module, words, options):
         _read(command, module, words, options)
     status: int = module.run(options, shown, locations)
     return status
+
+
+def _imported(name: str) -> Any:
+    """Return a module by its name, as ``importlib`` does, which costs as much to import as the module."""
+    __import__(name)
+    return sys.modules[name]
 
 
 def _read_quickly(name: str, module: Any, words: list[str], options: Any) -> bool:

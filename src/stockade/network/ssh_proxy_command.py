@@ -17,7 +17,6 @@ import os
 import select
 import sys
 from _socket import AF_INET, IPPROTO_TCP, SHUT_WR, SOCK_STREAM, TCP_NODELAY, socket
-from binascii import b2a_base64
 
 VARIABLE = "STOCKADE_PROXY"
 _LONGEST_HEAD = 16 * 1024
@@ -69,6 +68,8 @@ def read_proxy(text: str, host: str, port: str) -> tuple[tuple[str, int], bytes]
     target = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
     lines = [f"CONNECT {target} HTTP/1.1", f"Host: {target}"]
     if secret:
+        from binascii import b2a_base64  # the owner of a sandbox imports this module for its name alone
+
         lines.append(f"Proxy-Authorization: Basic {b2a_base64(secret.encode(), newline=False).decode()}")
     return (address, int(number)), "\r\n".join((*lines, "", "")).encode()
 

@@ -14,14 +14,11 @@ import os.path
 from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.escape import escape
-from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
-from stockade.policy.exclusion import parse_exclusion
 from stockade.policy.files import FileRules
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern
-from stockade.policy.rule import Rule
 from stockade.settings import catalog
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.problem import Problem
@@ -30,6 +27,8 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from stockade.policy.command_pattern import CommandPattern
+    from stockade.policy.rule import Rule
     from stockade.settings.catalog import Key, Texts
     from stockade.settings.merge import Settings
 
@@ -121,18 +120,18 @@ class _Reader:
         return self._each(self._settings.items(key), lambda item: DomainPattern.parse(item.value, deny=deny))
 
     def exclusions(self, key: Key[Texts]) -> tuple[Sourced[CommandPattern], ...]:
-        return self._each(self._settings.items(key), lambda item: parse_exclusion(item.value))
+        return self._each(self._settings.items(key), lambda item: _exclusion(item.value))
 
     def ignored(self) -> tuple[Sourced[tuple[str, str]], ...]:
         def parse(item: Sourced[tuple[str, str]]) -> tuple[str, str]:
             if item.value[0] != "*":
-                CommandPattern.parse(item.value[0])
+                _command(item.value[0])
             return item.value
 
         return self._each(self._settings.pairs(catalog.IGNORE_VIOLATIONS), parse)
 
     def rules(self, key: Key[Texts]) -> _Rules:
-        rules = self._each(self._settings.items(key), lambda item: Rule.parse(item.value))
+        rules = self._each(self._settings.items(key), lambda item: _rule(item.value))
         deny = key is catalog.DENY
         walls = key is not catalog.ASK
         return _Rules(
@@ -169,7 +168,7 @@ class _Reader:
         if rule.value.tool != "Bash":
             return None
         try:
-            return CommandPattern.parse("*" if rule.value.content is None else rule.value.content)
+            return _command("*" if rule.value.content is None else rule.value.content)
         except InvalidTextError:
             if not allow:
                 raise
@@ -200,6 +199,27 @@ class _Reader:
     ) -> tuple[Sourced[T], ...]:
         found = self._each(rules, parse)
         return tuple(Sourced(item.value, item.origin) for item in found if item.value is not None)
+
+
+# Most settings have neither exclusions nor rules, and need not know what these mean.
+
+
+def _exclusion(text: str) -> CommandPattern:
+    from stockade.policy.exclusion import parse_exclusion
+
+    return parse_exclusion(text)
+
+
+def _command(text: str) -> CommandPattern:
+    from stockade.policy.command_pattern import CommandPattern
+
+    return CommandPattern.parse(text)
+
+
+def _rule(text: str) -> Rule:
+    from stockade.policy.rule import Rule
+
+    return Rule.parse(text)
 
 
 def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
