@@ -27,23 +27,23 @@ def sandbox(net: Net, yard: Yard) -> Iterator[BlockingSandbox]:
 PLAIN = {
     "curl": (
         "curl -sS http://evil.test:{http}/",
-        0,
+        18,
         ("Stockade refused the connection to evil.test:{http}.", "Why: ", "To allow it: ", "allowedDomains"),
     ),
     "curl -f": ("curl -sS -f http://evil.test:{http}/", 22, ("403",)),
     "curl --fail-with-body": (
-        "curl -sS --fail-with-body http://evil.test:{http}/",
+        "curl -sS --fail-with-body http://evil.test:{http}/; case $? in 18 | 22) exit 22 ;; esac",
         22,
         ("Stockade refused the connection to evil.test:{http}.", "allowedDomains"),
     ),
     "curl of a denied host": (
         "curl -sS http://denied.test:{http}/",
-        0,
+        18,
         ("Stockade refused the connection to denied.test:{http}.", 'Rule: "denied.test"'),
     ),
     "curl of another port": (
         "curl -sS http://web.test:{hidden}/",
-        0,
+        18,
         ("Stockade refused the connection to web.test:{hidden}.", "allowedDomains"),
     ),
     "wget": ("wget -O - http://evil.test:{http}/", 8, ("ERROR 403: Blocked by Stockade: evil.test:{http}",)),
