@@ -174,4 +174,4 @@ def _upstream_error(route: Route, error: OSError) -> ConnectError:
 
 def other_name(destination: Destination, why: str) -> NetworkDecision:
     """Return the denial of a connection that was made for one name and then used for another."""
-    return NetworkDecision(Reason.MALFORMED_HOST, str(destination), detail=f"{destination}: {why}")
+    return NetworkDecision(Reason.OTHER_NAME, str(destination), destination, detail=why)

@@ -52,6 +52,8 @@ _CAUSES: Final = {
     Reason.DENIED: Cause.DENIED,
     Reason.ANSWERED_NO: Cause.DENIED,
     Reason.ASK_FAILED: Cause.ASK_FAILED,
+    Reason.FORBIDDEN_ADDRESS: Cause.ADDRESS,
+    Reason.OTHER_NAME: Cause.OTHER_HOST,
 }
 
 

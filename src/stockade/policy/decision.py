@@ -55,6 +55,7 @@ class Reason(Enum):
     ANSWERED_NO = "denied when asked"
     ASK_FAILED = "no rule allows it, and asking failed"
     FORBIDDEN_ADDRESS = "it leads to an address that no name can open"
+    OTHER_NAME = "the connection was made for one name and used for another"
 
     @property
     def verdict(self) -> Verdict:
