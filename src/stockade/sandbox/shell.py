@@ -6,7 +6,6 @@ import os
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
-from stockade.platforms.requirements import find_program
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +15,7 @@ _KNOWN: Final = frozenset({"bash", "zsh"})
 
 def choose(environment: Mapping[str, str], find: Callable[[str], str | None] | None = None) -> str:
     """Return the shell: ``$SHELL`` if it is bash or zsh, else bash, else sh."""
-    look = find or (lambda name: find_program(name, environment.get("PATH")))
+    look = find or (lambda name: _found(name, environment.get("PATH")))
     own = environment.get("SHELL", "")
     if os.path.basename(own) in _KNOWN and own.startswith("/") and os.access(own, os.X_OK):
         return own
@@ -26,6 +25,12 @@ def choose(environment: Mapping[str, str], find: Callable[[str], str | None] | N
             return os.path.abspath(found)
     message = "there is no shell: neither bash nor sh is on PATH"
     raise UnavailableError(message, "install bash, or give the command as a list of words")
+
+
+def _found(name: str, path: str | None) -> str | None:
+    from stockade.platforms.requirements import find_program  # most people have one of the known shells
+
+    return find_program(name, path)
 
 
 def argv(command: str | Sequence[str], environment: Mapping[str, str]) -> tuple[str, ...]:
