@@ -147,4 +147,4 @@ def test_another_name_than_the_one_connected_to_is_a_denial_in_words() -> None:
         "denied: a.test:443: the connection was made for one name and used for another: "
         'its TLS server name is "b.test"'
     )
-    assert refusal_of(decision).cause is Cause.MALFORMED_DESTINATION
+    assert refusal_of(decision).cause is Cause.OTHER_HOST
