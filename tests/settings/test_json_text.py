@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import contextlib
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -98,3 +100,22 @@ def test_no_bytes_raise_anything_but_a_settings_error(text: bytes) -> None:
 )
 def test_the_path_of_a_member_is_safe_to_show(name: str, path: str) -> None:
     assert member("$.x", name) == path
+
+
+ALONE = """
+import sys
+from stockade.errors import SettingsError
+from stockade.settings.json_text import parse
+assert "json" not in sys.modules
+try:
+    parse(sys.argv[1].encode(), "f")
+except SettingsError as error:
+    print(error.problems[0].message)
+"""
+
+
+@pytest.mark.parametrize("text", ["{", '{"a"', '"', '{"a": 1,}', '"\\x"', "[1", "nul"])
+def test_mistakes_are_told_as_well_where_nobody_has_imported_json(text: str) -> None:
+    ran = subprocess.run([sys.executable, "-c", ALONE, text], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("is not JSON: ")

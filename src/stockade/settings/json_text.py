@@ -70,7 +70,8 @@ def _parse_text(text: str, file: str) -> object:
 def _read(text: str, file: str) -> object:
     try:
         return _scan(text.strip(_BLANK))
-    except (ImportError, StopIteration, ValueError):
+    except (ImportError, StopIteration, ValueError, SystemError):
+        # The last one: as long as nobody has imported json, the part in C finds no exception to raise.
         return _read_slowly(text, file)
 
 
