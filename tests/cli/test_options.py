@@ -27,6 +27,8 @@ WORDS = [
     "--sandbox-mode",
     "--allow-write",
     "--deny-read",
+    "--publish",
+    "--violations",
     "-h",
     "--help",
     "--unknown",
@@ -81,6 +83,7 @@ def test_what_is_read_quickly_is_what_the_parser_reads(words: list[str]) -> None
         pytest.param(("--timeout", "1.5", "--processes=3", "--memory", "1G"), id="limits"),
         pytest.param(("--allow-write", "a", "--allow-write", "b", "--deny-read=c"), id="lists"),
         pytest.param(("--no-sandbox", "--sandbox", "--sandbox-mode", "strict"), id="switches"),
+        pytest.param(("--publish", "0:1", "--publish=2:3", "--violations", "full"), id="network"),
     ],
 )
 def test_plain_command_lines_are_read(words: tuple[str, ...]) -> None:

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
+import json
 import os
+import re
 import signal
+import socket
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +17,7 @@ from stockade.cli.running import Forwarding, Interrupted
 if TYPE_CHECKING:
     import subprocess
 
-    from tests.cli.conftest import Outside
+    from tests.cli.conftest import Here, Outside
 
 WAITING = "touch up; while :; do sleep 0.01; done"
 
@@ -121,6 +124,104 @@ def test_ctrl_z_stops_the_command_itself(outside: Outside) -> None:
     seat.sees(r"ready\$ ")
     seat.type("echo status $?\n")
     seat.sees(r"status 3\r\n")
+
+
+SERVE = (
+    "import socket; s = socket.create_server(('127.0.0.1', 8000)); open('up', 'w'); s.accept()[0].send(b'inside')"
+)
+
+
+def test_a_published_port_is_told_and_leads_inside(outside: Outside) -> None:
+    process = outside.start("run", "--publish", "0:8000", "--", "python3", "-c", SERVE)
+    outside.appears("up")
+    assert process.stderr is not None
+    told = re.fullmatch(rb"stockade: localhost:([0-9]+) leads to port 8000 inside\n", process.stderr.readline())
+    assert told
+    with socket.create_connection(("127.0.0.1", int(told[1])), 30) as connection:
+        assert connection.recv(100) == b"inside"
+    assert ended(process) == (0, b"", b"")
+
+
+@pytest.mark.parametrize(
+    ("settings", "pair", "message"),
+    [
+        pytest.param({}, "here:there", "stockade: not a pair of ports: 'here:there'\n", id="no ports"),
+        pytest.param(
+            {"sandbox": {"enabled": True}},
+            "0:8000",
+            "stockade: the command line would loosen sandbox.network.allowLocalBinding, but sandbox settings are",
+            id="a lock",
+        ),
+    ],
+)
+def test_what_cannot_be_published_runs_nothing(here: Here, settings: object, pair: str, message: str) -> None:
+    here.manage(settings)
+    said = here("run", "--publish", pair, "-c", "touch ran")
+    assert (said.status, said.out, (here.project / "ran").exists()) == (125, "", False)
+    assert said.err.startswith(message)
+
+
+REFUSED = "curl -s -m 20 -o /dev/null http://evil.test/; true"
+REASON = "no rule allows it, and there is nobody to ask"
+REMEDY = 'add "evil.test" to sandbox.network.allowedDomains (stockade allow-domain evil.test)'
+SHORT = f"stockade: 1 refusal\n  connect to evil.test:80: {REASON}\n    to allow it: {REMEDY}\n"
+FULL = f"stockade: 1 refusal\n  connect to evil.test:80\n    refused: {REASON}\n    to allow it: {REMEDY}\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        pytest.param((), "", id="nobody sits there"),
+        pytest.param(("--violations", "off"), "", id="off"),
+        pytest.param(("--violations=summary",), SHORT, id="in short"),
+        pytest.param(("--violations=full",), FULL, id="in full"),
+    ],
+)
+def test_refusals_are_told_at_the_end(outside: Outside, words: tuple[str, ...], expected: str) -> None:
+    assert outside.run("run", *words, "-c", REFUSED) == (0, "", expected)
+
+
+@pytest.mark.parametrize(
+    ("line", "targets"),
+    [pytest.param("true", [], id="none"), pytest.param(REFUSED, ["evil.test:80"], id="one")],
+)
+def test_refusals_for_programs(outside: Outside, line: str, targets: list[str]) -> None:
+    status, out, err = outside.run("run", "--violations=json", "-c", line)
+    assert (status, out) == (0, "")
+    told = json.loads(err)
+    assert [entry["target"] for entry in told["violations"]] == targets
+    assert (told["total"], told["dropped"]) == (len(targets), 0)
+
+
+@pytest.mark.parametrize("flags", [pytest.param((), id="streams"), pytest.param(("-t",), id="terminal")])
+def test_at_a_terminal_refusals_are_told_unasked(outside: Outside, flags: tuple[str, ...]) -> None:
+    seat = outside.seat(*outside.words, "run", *flags, "-c", REFUSED)
+    seat.sees(r"1 refusal\r\n +connect to evil\.test:80: ")
+    assert seat.status() == 0
+
+
+@pytest.mark.parametrize("flags", [pytest.param((), id="streams"), pytest.param(("-t",), id="terminal")])
+def test_settings_that_change_hold_for_a_command_that_runs(
+    outside: Outside, here: Here, flags: tuple[str, ...]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+        hear = f"(exec 3<>/dev/tcp/127.0.0.1/{port}) 2>/dev/null"
+        line = f"touch up; until {hear}; do sleep 0.05; done"
+        process = outside.start("run", *flags, "-c", line)
+        outside.appears("up")
+        here.user({"sandbox": {"network": {"allowedDomains": [f"127.0.0.1:{port}"]}}})
+        assert ended(process) == (0, b"", b"")
+
+
+def test_settings_that_break_are_told_and_change_nothing(outside: Outside, here: Here) -> None:
+    process = outside.start("run", "-c", "touch up; sleep 2")
+    outside.appears("up")
+    file = here.user("{")
+    status, _, err = ended(process)
+    assert status == 0
+    assert err.startswith(f"stockade: warning: {file}:".encode())
+    assert err.endswith(b"the settings before stay in force\n")
 
 
 def _settled(ticks: Path) -> int:

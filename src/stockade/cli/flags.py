@@ -14,6 +14,7 @@ from stockade.settings.catalog import (
     DENY_READ,
     DENY_WRITE,
     ENABLED,
+    LOCAL_BINDING,
     UNIX_SOCKETS,
 )
 from stockade.settings.document import Document
@@ -71,6 +72,8 @@ def document(options: PolicyOptions) -> Document | None:
     values: dict[str, object] = dict(MODES[options.sandbox_mode]) if options.sandbox_mode else {}
     if options.sandbox is not None:
         values[ENABLED.name] = options.sandbox
+    if getattr(options, "publish", None):  # only commands that run something take it
+        values[LOCAL_BINDING.name] = True
     for name, (key, _) in LISTS.items():
         items: list[str] = getattr(options, name)
         if items:

@@ -20,6 +20,7 @@ import tty
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli import running
 from stockade.sandbox.limits import Limit
+from stockade.sandbox.session import milliseconds
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
 _PIECE: Final = 1 << 16
 _WINDOW: Final = 8  # struct winsize: four shorts
 _END_OF_INPUT: Final = b"\x04"
-_DESERTED: Final = 50.0  # milliseconds
+_DESERTED: Final = 0.05
 _USER: Final = 0
 _SCREEN: Final = 1
 
@@ -135,11 +136,9 @@ class Relay:
             poller.register(self._terminal, select.POLLIN | (select.POLLOUT if self._unsent else 0))
         if self._open and self._listening and len(self._unsent) < _PIECE:
             poller.register(_USER, select.POLLIN)
-        wait = self._left()
-        if self._deserted:
-            wait = _DESERTED if wait is None else min(wait, _DESERTED)
-            self._deserted = False
-        for descriptor, event in poller.poll(wait):
+        waits = [self._left(), self._sandbox.session.look(), _DESERTED if self._deserted else None]
+        self._deserted = False
+        for descriptor, event in poller.poll(milliseconds(*waits)):
             if descriptor == _USER:
                 self._from_user()
             elif descriptor == self._terminal and self._open:
@@ -148,7 +147,7 @@ class Relay:
                 self._forwarding.drain()
 
     def _left(self) -> float | None:
-        """Return the milliseconds to wait; end the command if its time is over."""
+        """Return the seconds to wait; end the command if its time is over."""
         if self._deadline is None:
             return None
         left = self._deadline - time.monotonic()
@@ -156,7 +155,7 @@ class Relay:
             self._deadline = None
             self._sandbox.session.end(self._process.running, Limit.TIME)
             return None
-        return left * 1000 + 1
+        return left
 
     def _attend(self, event: int) -> None:
         if event & select.POLLOUT:

@@ -13,20 +13,25 @@ import time
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.cli import flags
 from stockade.cli.context import context
+from stockade.cli.terminal import coloured
 from stockade.errors import StockadeError
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from stockade.cli.context import Context
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
+    from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking import BlockingSandbox
     from stockade.sandbox.limits import Limits
+    from stockade.sandbox.published import Published
     from stockade.sandbox.result import Result
     from stockade.sandbox.session import Running
     from stockade.settings.sources import Locations
+    from stockade.violations.store import Violations
 
 _PASSED_ON: Final = (
     signal.SIGHUP,
@@ -40,6 +45,7 @@ _PASSED_ON: Final = (
 _MANY: Final = 4096
 _STOPPING: Final = 0.05
 _UNRUNNABLE: Final = (126, 127)
+VIOLATIONS: Final = ("summary", "full", "json", "off")
 
 
 class RunOptions(flags.PolicyOptions):
@@ -52,6 +58,8 @@ class RunOptions(flags.PolicyOptions):
     open_files: int | None
     cpu_seconds: int | None
     debug: bool
+    publish: list[str]
+    violations: str | None
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: somebody wants us to end
@@ -67,6 +75,16 @@ def configure(parser: Parser) -> None:
     """Add the flags of commands that run something."""
     parser.add_argument("-C", "--directory", metavar="DIR", help="work there instead of here")
     parser.add_argument("-d", "--debug", action="store_true", help="say on standard error what is done, and how fast")
+    parser.add_argument(
+        "--publish",
+        action="append",
+        default=[],
+        metavar="HOST:SANDBOX",
+        help="let this machine reach a port inside by a port of its own, 0 for any; sets allowLocalBinding",
+    )
+    parser.add_argument(
+        "--violations", choices=VIOLATIONS, help="what to say of refusals at the end: summary (on a terminal) or off"
+    )
     limits = parser.add_argument_group("limits for the command")
     limits.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after that time")
     limits.add_argument("--memory", metavar="SIZE", help="bytes of memory, such as 512M")
@@ -91,8 +109,32 @@ def limits(options: RunOptions) -> Limits | None:
     )
 
 
-def policy(options: RunOptions, shown: Terminal, locations: Locations | None) -> SandboxPolicy:
-    """Return the policy here, or in the directory that was named."""
+class Source:
+    """Where the policy of a run comes from: read once, and again when its files change."""
+
+    def __init__(self, options: RunOptions, shown: Terminal, locations: Locations | None) -> None:
+        """Read nothing yet."""
+        self._given = options, shown, locations
+        self._read: Context | None = None
+
+    def policy(self) -> SandboxPolicy:
+        """Read the settings; helpers come up meanwhile."""
+        self._read = _context(*self._given)
+        return self._read.policy
+
+    def live(self) -> LivePolicy:
+        """Begin to follow the files."""
+        from stockade.policy.effective import Effective
+        from stockade.policy.live import LivePolicy
+
+        read = self._read or _context(*self._given)
+        return LivePolicy(
+            read.locations, flags=flags.document(self._given[0]), since=Effective(read.loaded, read.policy)
+        )
+
+
+def _context(options: RunOptions, shown: Terminal, locations: Locations | None) -> Context:
+    """Return what holds here, or in the directory that was named."""
     if options.directory is not None:
         try:
             os.chdir(options.directory)
@@ -101,7 +143,7 @@ def policy(options: RunOptions, shown: Terminal, locations: Locations | None) ->
             raise StockadeError(message, "give --directory a directory that exists") from error
         if locations is not None:
             locations = locations.but(cwd=os.path.realpath(options.directory))
-    return context(options, shown, locations).policy
+    return context(options, shown, locations)
 
 
 class Forwarding:
@@ -202,15 +244,21 @@ def conducted(
     from stockade.platforms.walls import early_walls
 
     held = limits(options)
+    doors = published(options)
     forwarding = Forwarding()
     try:
         walls = early_walls(os.environ)
         from stockade.sandbox import shell
         from stockade.sandbox.blocking import BlockingSandbox
+        from stockade.sandbox.following import Following
         from stockade.sandbox.session import NO_LIMITS
 
-        sandbox = BlockingSandbox(lambda: policy(options, shown, locations), limits=held or NO_LIMITS, walls=walls)
+        source = Source(options, shown, locations)
+        sandbox = BlockingSandbox(source.policy, limits=held or NO_LIMITS, walls=walls)
+        sandbox.session.follow(Following(source.live))
         with sandbox:
+            for door in doors:
+                _publish(sandbox, door, shown)
             result = conduct(sandbox, (shell.choose(os.environ),) if command is None else command, forwarding)
     except Interrupted as interrupted:
         return 128 + interrupted.number
@@ -222,7 +270,40 @@ def conducted(
         return status
     finally:
         forwarding.end()
-    return _report(result, shown, debug=options.debug)
+    status = _report(result, shown, debug=options.debug)
+    _report_refusals(sandbox.session.refused, options.violations, shown)
+    return status
+
+
+def published(options: RunOptions) -> tuple[Published, ...]:
+    """Return the ports that the flags publish."""
+    if not options.publish:
+        return ()
+    from stockade.sandbox.published import Published
+
+    return tuple(map(Published.parse, options.publish))
+
+
+def _publish(sandbox: BlockingSandbox, door: Published, shown: Terminal) -> None:
+    port = sandbox.publish(door.host, door.inside)
+    if not door.host:
+        shown.aside(f"stockade: localhost:{port} leads to port {door.inside} inside\n")
+
+
+def _report_refusals(refused: Violations | None, how: str | None, shown: Terminal) -> None:
+    """Say what was refused: to people who sit there, or to whoever has asked for it."""
+    how = how or ("summary" if shown.err.isatty() else "off")
+    if how == "off" or (refused is None and how != "json"):
+        return
+    from stockade.violations import summary
+
+    entries = () if refused is None else tuple(refused)
+    dropped = 0 if refused is None else refused.dropped
+    if how == "json":
+        shown.aside(summary.as_json(entries, dropped=dropped))
+        return
+    worded = summary.full if how == "full" else summary.summary
+    shown.aside(worded(entries, dropped=dropped, colour=coloured(shown.err)))
 
 
 def _report(result: Result, shown: Terminal, *, debug: bool) -> int:

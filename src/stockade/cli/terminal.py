@@ -40,6 +40,10 @@ class Terminal(Value):
         """Print a warning line."""
         print(f"stockade: {self.paint('warning', 'yellow', self.err)}: {_legible(text)}", file=self.err)
 
+    def aside(self, text: str) -> None:
+        """Print lines beside the output, as they are."""
+        print(text, file=self.err, end="")
+
     def fail(self, error: StockadeError) -> None:
         """Print what is wrong and what to do about it."""
         if isinstance(error, SettingsError):
@@ -51,7 +55,7 @@ class Terminal(Value):
     def paint(self, text: str, style: str, stream: TextIO | None = None) -> str:
         """Colour a text, if the stream is a terminal and NO_COLOR is not set."""
         target = self.out if stream is None else stream
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if _coloured(target) else text
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if coloured(target) else text
 
     def _write(self, text: str, *, flush: bool = False) -> None:
         try:
@@ -94,5 +98,6 @@ def _legible(text: str) -> str:
     return legible(text)
 
 
-def _coloured(stream: TextIO) -> bool:
+def coloured(stream: TextIO) -> bool:
+    """Tell whether somebody looks at a stream and wants colours."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb" and stream.isatty()

@@ -37,6 +37,7 @@ def configure(parser: Parser) -> None:
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Print the line, after checking that the settings are right and the command is one."""
     command = chosen(options.line, options.words)
+    running.published(options)
     context(options, shown, locations)
     argv = wrapped(options, command)
     if options.json:
@@ -55,7 +56,8 @@ def wrapped(options: Options, command: str | list[str]) -> list[str]:
     for name in flags.LISTS:
         items: list[str] = getattr(options, name)
         argv += [f"--{name.replace('_', '-')}={item}" for item in items]
-    for name in ("timeout", "memory", "processes", "open_files", "cpu_seconds"):
+    argv += [f"--publish={pair}" for pair in options.publish]
+    for name in ("timeout", "memory", "processes", "open_files", "cpu_seconds", "violations"):
         value = getattr(options, name)
         argv += [] if value is None else [f"--{name.replace('_', '-')}={value}"]
     return [*argv, "-c", command] if isinstance(command, str) else [*argv, "--", *command]

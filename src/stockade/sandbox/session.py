@@ -164,6 +164,11 @@ class Session:
         return self._kept_record().violations
 
     @property
+    def refused(self) -> Violations | None:
+        """The same, or nothing if nothing ever was: to ask for this imports nothing."""
+        return None if self._record is None else self._record.violations
+
+    @property
     def running(self) -> tuple[Running, ...]:
         """The commands that have not ended."""
         return tuple(self._running.values())
