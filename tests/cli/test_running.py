@@ -126,9 +126,7 @@ def test_ctrl_z_stops_the_command_itself(outside: Outside) -> None:
     seat.sees(r"status 3\r\n")
 
 
-SERVE = (
-    "import socket; s = socket.create_server(('127.0.0.1', 8000)); open('up', 'w'); s.accept()[0].send(b'inside')"
-)
+SERVE = "import socket; s = socket.create_server(('127.0.0.1', 8000)); open('up', 'w'); s.accept()[0].send(b'inside')"
 
 
 def test_a_published_port_is_told_and_leads_inside(outside: Outside) -> None:
