@@ -140,12 +140,27 @@ static void encode(const char *text, char *out) {
     *out = 0;
 }
 
+static void decode(char *text) {
+    char *out = text;
+    for (; *text; text++) {
+        unsigned code;
+        if (*text == '%' && sscanf(text + 1, "%2x", &code) == 1) {
+            *out++ = (char)code;
+            text += 2;
+        } else {
+            *out++ = *text;
+        }
+    }
+    *out = 0;
+}
+
 static void read_proxy(char *url) {
     char *rest = strstr(url, "://");
     rest = rest ? rest + 3 : url;
     char *at = strrchr(rest, '@'), encoded[900];
     if (at) {
         *at = 0;
+        decode(rest);
         encode(rest, encoded);
         snprintf(credentials, sizeof credentials, "Proxy-Authorization: Basic %s\r\n", encoded);
         rest = at + 1;
@@ -160,6 +175,19 @@ static int connected(int at) {
     setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
     if (fd < 0 || connect(fd, (struct sockaddr *)&address, sizeof address)) fail("connect");
     return fd;
+}
+
+// Some bridges are not there yet when a command begins; that is no part of what is measured.
+static void wait_for_listener(int at) {
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)at)};
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    for (int i = 0; i < 500; i++) {
+        int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+        int refused = connect(fd, (struct sockaddr *)&address, sizeof address);
+        close(fd);
+        if (!refused) return;
+        usleep(10000);
+    }
 }
 
 static size_t read_head(int fd, char *buffer, size_t room, size_t *head) {
@@ -272,6 +300,7 @@ int main(int argc, char **argv) {
     way = !strcmp(argv[2], "direct") ? DIRECT : !strcmp(argv[2], "connect") ? CONNECT : PLAIN;
     if (way != DIRECT) read_proxy(argv[3]);
     port = atoi(argv[4]);
+    wait_for_listener(way == DIRECT ? port : proxy_port);
     if (!strcmp(argv[1], "bulk")) bulk(atoll(argv[5]));
     if (!strcmp(argv[1], "tunnels")) tunnels(atoi(argv[5]), atof(argv[6]));
     if (!strcmp(argv[1], "latency")) latency(atoi(argv[5]));

@@ -176,7 +176,7 @@ class SocketTransport(asyncio.Transport):
         """Tell the protocol again what comes."""
         sink, self._sink, self._poured = self._sink, None, _ignore
         if sink is not None:
-            sink._source = None
+            sink._source = None  # noqa: SLF001 - the other end of the same thing
 
     # What the event loop tells
 
