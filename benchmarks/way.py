@@ -113,7 +113,7 @@ class Alone(Way):
 
     async def stop(self) -> None:
         """End the proxy by the end of its input."""
-        await self.running.communicate()
+        await self.running.communicate(b"")  # without input it would be left open
 
 
 class Inside(Way):
