@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from tests.cli.conftest import Here
 
 ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0)
-TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg", "/usr/sbin/nft", "/usr/sbin/ip")
+TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg")
 FULL = Facts(release="6.1.0", machine="x86_64", programs=TOOLS, trials=ALL, cgroup=("memory", "pids"), walls="")
 WEAKER = FULL.but(trials=ALL.but(processes=EPERM), walls="x", weaker_walls="")
 BLOCKED = FULL.but(trials=Trials(EPERM, filter=0, listener=0), max_user_namespaces=1, chrooted=True, walls="x")
@@ -56,6 +56,28 @@ def test_one_line_each_with_the_remedy_below(here: Here, machine: pytest.MonkeyP
         "blocked  user namespaces: this process runs in a chroot, where the kernel refuses user namespaces",
         "           use pivot_root instead of chroot: start it by a container engine or systemd-nspawn",
     ]
+
+
+def test_stockade_in_a_place_that_commands_may_write_is_a_warning(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    place = str(here.project / "my venv")
+    machine.setattr("stockade.sandbox.installation.own_places", lambda: (place, "/usr"))
+    said = here("doctor")
+    assert said.status == 0
+    assert said.out.splitlines()[-4:-2] == [
+        f"warning  {place}: commands of this policy may write it, and so change what builds their walls",
+        f"           install Stockade elsewhere, or: stockade deny '{place}'",
+    ]
+    here.user({"sandbox": {"filesystem": {"denyWrite": [place]}}})
+    assert "warning" not in here("doctor").out
+
+
+def test_settings_that_are_wrong_do_not_stop_it(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    file = here.user("{")
+    said = here("doctor")
+    assert (said.status, said.err) == (0, "")
+    assert f"warning  settings: {file}: is not JSON" in said.out
 
 
 def test_foreign_text_is_shown_escaped(here: Here, machine: pytest.MonkeyPatch) -> None:

@@ -26,8 +26,19 @@ def test_lock_and_foreign_proxies_are_said(here: Here) -> None:
     here.manage({"sandbox": {"enabled": True, "network": {"httpProxyPort": 3128}}})
     text = here("status").out
     assert f"locked by {here.managed} (policy)" in text
-    assert "HTTP proxy on localhost:3128: not filtered by Stockade" in text
+    assert "existing HTTP proxy: 127.0.0.1:3128 (not filtered by Stockade)" in text
     assert here("status", "--json").facts["locked"] == {"layer": "policy", "file": str(here.managed)}
+
+
+def test_what_can_be_reached_is_shown(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("https_proxy", "http://user:hunter2@proxy.test:3128")
+    here.user({"sandbox": {"network": {"allowedDomains": ["example.com"]}}})
+    text = here("status").out
+    assert "\nallowed domains: example.com\n" in text
+    assert "\nupstream proxy for everything else: http://...@proxy.test:3128\n" in text
+    facts = here("status", "--json").facts
+    assert facts["network"]["allowedDomains"] == ["example.com"]
+    assert "hunter2" not in text + str(facts)
 
 
 def test_what_is_missing_comes_with_its_command(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,12 +7,15 @@ Exit status: 0 if everything can be enforced, 1 if less or nothing can, or if an
 from __future__ import annotations
 
 import argparse
+from shlex import quote
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli.flags import add_json
 from stockade.escape import escape
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
     from stockade.platforms.linux.diagnosis import Diagnosis, Finding
@@ -24,6 +27,7 @@ _MARKS: Final = {
     "ok": ("ok", "green"),
     "weaker": ("weaker", "yellow"),
     "missing": ("missing", "yellow"),
+    "warning": ("warning", "yellow"),
     "blocked": ("blocked", "red"),
 }
 _VERDICTS: Final = {"held": ("PASS", "green"), "hole": ("HOLE", "red"), "moot": ("----", "dim")}
@@ -50,7 +54,7 @@ def configure(parser: Parser) -> None:
     add_json(parser)
 
 
-def run(options: Options, shown: Terminal, _locations: Locations | None) -> int:
+def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Look at the machine and say what was found."""
     from stockade.platforms.detect import System, require_supported, this_platform
 
@@ -60,15 +64,15 @@ def run(options: Options, shown: Terminal, _locations: Locations | None) -> int:
 
         message = f"walls for {platform.name} are not built yet"
         raise UnavailableError(message, "use Linux, in a virtual machine for instance")
-    return _examine(options, shown)
+    return _examine(options, shown, locations)
 
 
-def _examine(options: Options, shown: Terminal) -> int:
-    from stockade.platforms.linux.diagnosis import diagnose
+def _examine(options: Options, shown: Terminal, locations: Locations | None) -> int:
+    from stockade.platforms.linux.diagnosis import Diagnosis, diagnose
     from stockade.platforms.linux.probe import read_facts
 
     facts = read_facts()
-    diagnosis = diagnose(facts)
+    diagnosis = Diagnosis((*diagnose(facts).findings, *_warnings(locations)))
     if not options.json:
         _print(diagnosis, shown)
     attempts = _prove(diagnosis.enforceable.value, options, shown) if options.prove else []
@@ -76,6 +80,24 @@ def _examine(options: Options, shown: Terminal) -> int:
         shown.json(_facts(facts, diagnosis) | _proof(attempts))
     broken = any(attempt.verdict.value == "hole" for attempt in attempts)
     return 1 if broken or diagnosis.enforceable.value != "full" else 0
+
+
+def _warnings(locations: Locations | None) -> Iterator[Finding]:
+    """Yield what is wrong here, if not with the machine."""
+    from stockade.cli.context import here
+    from stockade.errors import StockadeError
+    from stockade.platforms.linux.diagnosis import Finding, Level
+    from stockade.policy.effective import effective
+    from stockade.sandbox.installation import writable_places
+
+    try:
+        policy = effective(here(locations)).policy
+    except StockadeError as error:
+        yield Finding(Level.WARNING, "settings", error.message, "stockade check")
+        return
+    for place in writable_places(policy):
+        why = "commands of this policy may write it, and so change what builds their walls"
+        yield Finding(Level.WARNING, place, why, f"install Stockade elsewhere, or: stockade deny {quote(place)}")
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+
 from stockade.annotation import TYPE_CHECKING
 from stockade.cli import flags
 from stockade.cli.context import context
+from stockade.cli.reach import reach
 from stockade.escape import escape
 
 if TYPE_CHECKING:
@@ -42,6 +45,7 @@ def _facts(found: Context, lacking: tuple[Missing, ...]) -> dict[str, object]:
     return {
         "enabled": found.policy.mode.enabled,
         "directory": found.policy.cwd,
+        "network": reach(found.policy, os.environ).facts(),
         "settings": {
             name: [{"value": value, "layer": str(origin.layer), "file": origin.file} for value, origin in entries]
             for name, entries in _effective(found).items()
@@ -74,12 +78,8 @@ def _print(found: Context, lacking: tuple[Missing, ...], shown: Terminal) -> Non
     shown.line(f"sandbox: {state} in {found.tilde(found.policy.cwd)}")
     if found.loaded.lock is not None:
         shown.line(f"locked by {found.origin(found.loaded.lock.origin)}: the sandbox settings cannot be changed here")
-    for port, kind in (
-        (found.policy.sockets.http_proxy_port, "HTTP"),
-        (found.policy.sockets.socks_proxy_port, "SOCKS"),
-    ):
-        if port is not None:
-            shown.line(f"{kind} proxy on localhost:{port}: not filtered by Stockade")
+    for line in reach(found.policy, os.environ).lines():
+        shown.line(line)
     shown.line()
     rows = [(name, _worded(value), origin) for name, entries in _effective(found).items() for value, origin in entries]
     name_width = max(len(name) for name, _, _ in rows)

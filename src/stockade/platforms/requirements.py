@@ -48,19 +48,7 @@ BWRAP: Final = Requirement(
     "the door where AppArmor bars all other programs from user namespaces",
     _packages("bubblewrap", gentoo="sys-apps/bubblewrap"),
 )
-NFTABLES: Final = Requirement(
-    "nft",
-    Need.OPTIONAL,
-    "carries programs that know no proxy",
-    _packages("nftables", gentoo="net-firewall/nftables"),
-)
-IPROUTE: Final = Requirement(
-    "ip",
-    Need.OPTIONAL,
-    "carries programs that know no proxy",
-    _packages("iproute2", fedora="iproute", gentoo="sys-apps/iproute2"),
-)
-LINUX: Final = (BWRAP, NFTABLES, IPROUTE)
+LINUX: Final = (BWRAP,)
 _ADMINISTRATION: Final = "/usr/sbin:/sbin:/usr/local/sbin"
 MACOS: Final = (Requirement("sandbox-exec", Need.REQUIRED, "builds the walls; it is part of macOS", {}),)
 
@@ -100,7 +88,7 @@ def find_program(name: str, path: str | None = None) -> str | None:
 
 
 def find_anywhere(name: str) -> str | None:
-    """Look where administrators' programs are too: nft and ip are often not on a user's PATH."""
+    """Look where administrators' programs are too, which are often not on a user's PATH."""
     return find_program(name) or find_program(name, _ADMINISTRATION)
 
 

@@ -13,7 +13,7 @@ from stockade.platforms.linux.diagnosis import Diagnosis, Enforceable, Finding, 
 from stockade.platforms.linux.facts import Facts, Programs, Trials
 
 ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0)
-TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg", "/usr/sbin/nft", "/usr/sbin/ip")
+TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg")
 EVERY_CAPABILITY = (1 << 41) - 1
 DOCKER_CAPABILITIES = 0xA80425FB
 PYTHON = "/usr/bin/python3.12"
@@ -81,7 +81,7 @@ WSL2 = DEBIAN.but(
     [
         pytest.param(DEBIAN, id="Debian 12, user"),
         pytest.param(ROOT, id="Debian 12, root"),
-        pytest.param(DEBIAN.but(walls=""), id="Debian 12, jail built"),
+        pytest.param(DEBIAN.but(walls="", unrouted="", proxy=""), id="Debian 12, jail built"),
         pytest.param(UBUNTU.but(euid=0, capabilities=EVERY_CAPABILITY), id="Ubuntu 24.04, root"),
         pytest.param(UBUNTU, id="Ubuntu 24.04, program with a profile"),
         pytest.param(
@@ -422,9 +422,49 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
             id="no Landlock",
         ),
         pytest.param(
-            RHEL.but(programs=TOOLS.but(ip="")),
-            Finding(Level.MISSING, "ip", "carries programs that know no proxy", "sudo dnf install -y iproute"),
-            id="ip on RHEL",
+            DEBIAN.but(unrouted="nftables nat chain: Operation not supported"),
+            Finding(
+                Level.MISSING,
+                "programs without proxy variables",
+                "are not carried to the proxy, and find no network (nftables nat chain: Operation not supported); "
+                "those that know proxies do. The kernel has no nftables, or not its part that redirects "
+                "(nf_tables nft_chain_nat nft_redir)",
+                "sudo modprobe -a nf_tables nft_chain_nat nft_redir",
+            ),
+            id="no nat in the kernel",
+        ),
+        pytest.param(
+            PODMAN.but(unrouted="nftables: Protocol not supported"),
+            Finding(
+                Level.MISSING,
+                "programs without proxy variables",
+                "are not carried to the proxy, and find no network (nftables: Protocol not supported); those that know "
+                "proxies do. The kernel has no nftables, or not its part that redirects "
+                "(nf_tables nft_chain_nat nft_redir)",
+                "sudo modprobe -a nf_tables nft_chain_nat nft_redir on the host",
+            ),
+            id="no nftables, in a container",
+        ),
+        pytest.param(
+            DEBIAN.but(unrouted="IPv4 route to the loopback device: Operation not permitted"),
+            Finding(
+                Level.MISSING,
+                "programs without proxy variables",
+                "are not carried to the proxy, and find no network (IPv4 route to the loopback device: Operation not "
+                "permitted); those that know proxies do. A security module or a system call filter forbids it",
+                "this is not known yet: please report it with the output of `stockade doctor --json`",
+            ),
+            id="routes are forbidden",
+        ),
+        pytest.param(
+            DEBIAN.but(proxy="the network proxy needs the package h11, which is not installed"),
+            Finding(
+                Level.MISSING,
+                "the network proxy",
+                "the network proxy needs the package h11, which is not installed: no host can be reached",
+                "install Stockade with its dependencies",
+            ),
+            id="the proxy lacks a package",
         ),
         pytest.param(
             UBUNTU.but(programs=TOOLS.but(bwrap="")),

@@ -30,6 +30,20 @@ assert libc.prctl(38, 1, 0, 0, 0) == 0
 assert libc.prctl(22, 2, ctypes.byref(Program(4, code)), 0, 0) == 0
 os.execv(sys.argv[1], sys.argv[1:])
 """
+# Knows no netfilter, as a kernel that was built without it.
+NO_NETFILTER = """
+import ctypes, os, platform, struct, sys
+number = {"x86_64": 41, "aarch64": 198}[platform.machine()]
+code = b"".join(struct.pack("<HBBI", *one) for one in
+                [(0x20, 0, 0, 0), (0x15, 0, 5, number), (0x20, 0, 0, 16), (0x15, 0, 3, 16), (0x20, 0, 0, 32),
+                 (0x15, 0, 1, 12), (6, 0, 0, 0x0005005D), (6, 0, 0, 0x7FFF0000)])
+class Program(ctypes.Structure):
+    _fields_ = [("length", ctypes.c_ushort), ("filter", ctypes.c_char_p)]
+libc = ctypes.CDLL(None)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.byref(Program(8, code)), 0, 0) == 0
+os.execv(sys.argv[1], sys.argv[1:])
+"""
 REFUSE, KILL = "0x00050001", "0x80000000"
 
 
@@ -118,6 +132,22 @@ def test_under_a_filter_that_refuses_namespaces(action: str, why: str) -> None:
     assert found.startswith(why)
     assert report["facts"]["seccomp"] == 2
     assert report["facts"]["walls"].startswith(("cannot build the walls", "the sandbox's helper ended"))
+
+
+@pytest.mark.usefixtures("able")
+def test_on_a_kernel_without_netfilter_walls_stand_and_not_every_program_is_carried() -> None:
+    status, report = doctor(sys.executable, "-I", "-c", NO_NETFILTER)
+    assert (status, report["enforceable"]) == (0, "full")
+    assert report["facts"]["unrouted"] == "nftables: Protocol not supported"
+    (found,) = (one for one in report["findings"] if one["what"] == "programs without proxy variables")
+    assert found["level"] == "missing"
+    assert "The kernel has no nftables" in found["why"]
+
+
+@pytest.mark.usefixtures("able")
+def test_where_every_program_is_carried_and_the_proxy_is_whole() -> None:
+    _, report = doctor()
+    assert (report["facts"]["unrouted"], report["facts"]["proxy"]) == ("", "")
 
 
 @pytest.mark.usefixtures("able")

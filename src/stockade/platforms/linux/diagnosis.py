@@ -1,20 +1,21 @@
 """Can walls be built on this machine, how well, and if not, why and what to do: facts in, findings out.
 
 Rules: no I/O. What stops the walls is BLOCKED and what lets them stand with less is WEAKER; MISSING is a comfort
-that is not there, and takes nothing from the walls. A jail that was built for real outweighs
-all reasoning: if it stood, nothing is blocked; if it fell, something is, even if no cause was found.
+that is not there, and takes nothing from the walls; WARNING is what walls cannot help. A jail that was built for
+real outweighs all reasoning: if it stood, nothing is blocked; if it fell, something is, even if no cause was found.
 """
 
 from __future__ import annotations
 
 from enum import Enum
-from errno import ENOSYS
+from errno import EACCES, EAFNOSUPPORT, EINVAL, ENOENT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT
+from os import strerror
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.detect import System, detect
 from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING, barrier, container_remedy
 from stockade.platforms.linux.facts import Trials
-from stockade.platforms.requirements import BWRAP, IPROUTE, NFTABLES, install_command
+from stockade.platforms.requirements import BWRAP, install_command
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -33,6 +34,13 @@ _UPDATES: Final = {
 }
 _LANDLOCK_SERVES: Final = 2
 _REPORT: Final = "this is not known yet: please report it with the output of `stockade doctor --json`"
+_KERNEL_MODULES: Final = "nf_tables nft_chain_nat nft_redir"
+_LACKING: Final = f"The kernel has no nftables, or not its part that redirects ({_KERNEL_MODULES})"
+_FORBIDDING: Final = "A security module or a system call filter forbids it"
+_FORBIDDEN: Final = frozenset(map(strerror, (EPERM, EACCES)))
+_UNKNOWN_TO_KERNEL: Final = frozenset(
+    map(strerror, (EPROTONOSUPPORT, EOPNOTSUPP, EAFNOSUPPORT, ENOENT, EINVAL, ENOSYS))
+)
 _STEPS: Final = (
     ("user_namespace", "user namespaces"),
     ("id_map", "ids in a user namespace"),
@@ -48,6 +56,7 @@ class Level(Enum):
     OK = "ok"
     WEAKER = "weaker"
     MISSING = "missing"
+    WARNING = "warning"
     BLOCKED = "blocked"
 
 
@@ -196,8 +205,10 @@ def _comforts(facts: Facts) -> Iterator[Finding]:
     yield _landlock(facts)
     yield _listener(facts)
     yield _groups(facts)
-    yield _program(facts, NFTABLES, facts.programs.nft)
-    yield _program(facts, IPROUTE, facts.programs.ip)
+    if facts.unrouted is not None:
+        yield _carried(facts, facts.unrouted)
+    if facts.proxy is not None:
+        yield _proxy(facts.proxy)
     if facts.programs.bwrap or facts.apparmor_restrict_unprivileged_userns:
         yield _program(facts, BWRAP, facts.programs.bwrap, facts.programs.bwrap_version)
 
@@ -229,6 +240,28 @@ def _groups(facts: Facts) -> Finding:
         return Finding(Level.OK, what, "memory and processes can be limited for a whole session")
     why = "no writable group with memory and pids: limits hold for each process alone"
     return Finding(Level.MISSING, what, why, "systemd-run --user --scope -p Delegate=yes stockade ...")
+
+
+def _carried(facts: Facts, unrouted: str) -> Finding:
+    """Tell whether programs that know no proxy reach allowed hosts; none of them reaches another one either way."""
+    what = "programs without proxy variables"
+    if not unrouted:
+        return Finding(Level.OK, what, "are carried to the proxy as well")
+    why = f"are not carried to the proxy, and find no network ({unrouted}); those that know proxies do"
+    refusal = unrouted.rpartition(": ")[2]
+    if refusal in _FORBIDDEN:
+        return Finding(Level.MISSING, what, f"{why}. {_FORBIDDING}", container_remedy(facts) or _REPORT)
+    if refusal in _UNKNOWN_TO_KERNEL:
+        place = " on the host" if facts.container else ""
+        return Finding(Level.MISSING, what, f"{why}. {_LACKING}", f"sudo modprobe -a {_KERNEL_MODULES}{place}")
+    return Finding(Level.MISSING, what, why, _REPORT)
+
+
+def _proxy(lacking: str) -> Finding:
+    what = "the network proxy"
+    if not lacking:
+        return Finding(Level.OK, what, "finds its packages, h11 and idna")
+    return Finding(Level.MISSING, what, f"{lacking}: no host can be reached", "install Stockade with its dependencies")
 
 
 def _program(facts: Facts, requirement: Requirement, found: str, version: str = "") -> Finding:

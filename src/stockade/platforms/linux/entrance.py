@@ -75,7 +75,8 @@ class Entrances:
         try:
             routing.carry(TRANSPARENT_PORT, NAME_PORT)
         except OSError as error:
-            self.tell(UNROUTED + os.fsencode(f"{error.filename or 'routing'}: {error.strerror}"))
+            step: bytes = os.fsencode(error.filename or b"routing")
+            self.tell(UNROUTED + step + os.fsencode(f": {error.strerror}"))
             return
         for address in (_IPV4, _IPV6):
             try:

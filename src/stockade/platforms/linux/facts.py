@@ -35,8 +35,6 @@ class Programs(Value):
     bwrap: str = ""
     bwrap_version: str = ""
     rg: str = ""
-    nft: str = ""
-    ip: str = ""
 
 
 class Facts(Value):
@@ -46,7 +44,9 @@ class Facts(Value):
     ``marks``: words that tell of a container. ``chrooted``: whether / is not the root of the mounts.
     ``landlock``: the version of its interface. ``cgroup``: controllers that can be used to limit a session.
     ``walls``: why a whole jail could not be built, or nothing if it stood; ``weaker_walls``: the same
-    with the /proc of the surroundings instead of a fresh one. None if it was not tried.
+    with the /proc of the surroundings instead of a fresh one. ``unrouted``: what refused to lead connections of
+    programs that know no proxy to ours, and how, or nothing if they are led; ``proxy``: what the proxy lacks.
+    None if it was not tried.
     """
 
     release: str = ""
@@ -74,6 +74,8 @@ class Facts(Value):
     trials: Trials = Trials()
     walls: str | None = None
     weaker_walls: str | None = None
+    unrouted: str | None = None
+    proxy: str | None = None
 
     @property
     def root(self) -> bool:

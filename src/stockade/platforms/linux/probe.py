@@ -36,7 +36,8 @@ def read_facts(*, build: bool = True) -> Facts:
     status = fields(_read("/proc/self/status"))
     tried = parse_trials(_output([sys.executable, "-I", "-S", "-c", _TRIAL, _package_root()]))
     trials, landlock, absent = tried
-    walls = _walls(fresh_processes=True) if build else None
+    walls, unrouted = _walls(fresh_processes=True) if build else (None, None)
+    weaker_walls, weakly_unrouted = _walls(fresh_processes=False) if walls else (None, None)
     return Facts(
         release=kernel.release,
         version=_read("/proc/version").strip(),
@@ -62,7 +63,9 @@ def read_facts(*, build: bool = True) -> Facts:
         programs=_programs(),
         trials=trials,
         walls=walls,
-        weaker_walls=_walls(fresh_processes=False) if walls else None,
+        weaker_walls=weaker_walls,
+        unrouted=weakly_unrouted if walls else unrouted,
+        proxy=_proxy(),
     )
 
 
@@ -149,8 +152,8 @@ def _programs() -> Programs:
     return Programs(**(found | {"bwrap_version": version}))
 
 
-def _walls(*, fresh_processes: bool) -> str:
-    """Build a whole jail and let it go again; return why it did not stand."""
+def _walls(*, fresh_processes: bool) -> tuple[str, str | None]:
+    """Build a whole jail and let it go again; return why it did not stand, and if it did, what is not routed."""
     from stockade.errors import StockadeError
     from stockade.platforms.linux.jail import Jail
     from stockade.platforms.linux.mount import JailSpec
@@ -163,12 +166,27 @@ def _walls(*, fresh_processes: bool) -> str:
         try:
             jail.build(JailSpec((), filters, fresh_processes=fresh_processes))
             jail.wait_ready(explain=False)
+            told = [label.partition(" ") for label, _ in jail.entrances]
         finally:
             jail.close()
     except StockadeError as error:
+        return error.message, None
+    except (OSError, ValueError) as error:
+        return f"cannot start the helpers: {error}", None
+    return "", next((rest for kind, _, rest in told if kind == "unrouted"), "")
+
+
+def _proxy() -> str:
+    """Return what the proxy process lacks."""
+    from stockade.errors import StockadeError
+    from stockade.network.proxy_process import package_path
+
+    try:
+        package_path()
+    except StockadeError as error:
         return error.message
     except (OSError, ValueError) as error:
-        return f"cannot start the helpers: {error}"
+        return f"its packages cannot be looked for: {error}"
     return ""
 
 
