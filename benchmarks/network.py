@@ -164,9 +164,9 @@ class Trial:
         tree.mkdir()
         shutil.copy(program, tree / load.NAME)
         await way.start(Ground(self.options.cache, tree, (), place.settings), port)
+        await way.run(load.tunnels(1, 0.2))
         if way.has_proxy:
             self._keep(way, "memory-0", [float(holding(way.processes()).memory)])
-        await way.run(load.tunnels(1, 0.2))
 
     async def _rounds(self) -> None:
         order = random.Random(0)  # noqa: S311 - a fair order, no secret

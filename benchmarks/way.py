@@ -161,8 +161,8 @@ class Session(Inside):
         self.contender = Library()
 
     def processes(self) -> list[int]:
-        """Return the helpers of the session; the client and its launcher are not theirs."""
-        return [pid for pid in descendants(os.getpid()) if "stockade" in _words(pid) or "proxy_main" in _words(pid)]
+        """Return the proxy of the session."""
+        return [pid for pid in descendants(os.getpid()) if "stockade.network.proxy_main" in _words(pid)]
 
 
 class Srt(Inside):
