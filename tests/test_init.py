@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -57,9 +58,9 @@ def test_a_policy_in_three_lines(tmp_path: Path) -> None:
     assert not stockade.decide_exclusion(policy.commands.excluded, "docker ps").excluded
 
 
-def _block(language: str) -> str:
-    """Return the first block of README.md in a language."""
-    return README.split(f"```{language}\n", 1)[1].split("```", 1)[0]
+def _block(language: str, number: int = 1) -> str:
+    """Return a block of README.md in a language."""
+    return README.split(f"```{language}\n")[number].split("```", 1)[0]
 
 
 def test_the_readme_does_what_it_says(tmp_path: Path) -> None:
@@ -70,3 +71,20 @@ def test_the_readme_does_what_it_says(tmp_path: Path) -> None:
     ran = subprocess.run(words, cwd=home, env={"HOME": str(home)}, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
     assert [line.split(" ")[0] for line in ran.stdout.splitlines()] == ["hello", "0", "allowed:", "may", "no"]
+
+
+def test_the_readme_asks_before_it_refuses(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", _block("python", 2)]
+    ran = subprocess.run(words, cwd=tmp_path, env={"HOME": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert ran.stdout.startswith("evil.net:443: ")
+    assert ran.stdout.endswith(": not on a Sunday\n")
+    assert ran.stdout.count("\n") == 1
+
+
+def test_the_readme_shows_a_refusal_as_it_is(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "stockade", "run", "-c", "curl -sS http://evil.net"]
+    environment = {"HOME": str(tmp_path), "PATH": os.defpath}
+    ran = subprocess.run(words, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert ran.returncode != 0
+    assert ran.stdout.strip() == _block("text").strip()

@@ -11,6 +11,7 @@ __version__ = "0.1.0"
 TYPE_CHECKING = False  # typing costs more than all that a helper imports
 if TYPE_CHECKING:
     from stockade.errors import InvalidTextError, LockedError, SettingsError, StockadeError, UnavailableError
+    from stockade.network.gate import Answer, Choice
     from stockade.policy.decision import decide as decide_host
     from stockade.policy.effective import load_policy
     from stockade.policy.exclusion import decide_exclusion
@@ -27,12 +28,16 @@ if TYPE_CHECKING:
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
     from stockade.settings.sources import Locations
+    from stockade.violations.store import Violations
+    from stockade.violations.violation import Violation
 
 __all__ = [
     "PIPE",
     "STDOUT",
     "Access",
+    "Answer",
     "BlockingSandbox",
+    "Choice",
     "Disk",
     "InvalidTextError",
     "Limit",
@@ -48,6 +53,8 @@ __all__ = [
     "SettingsError",
     "StockadeError",
     "UnavailableError",
+    "Violation",
+    "Violations",
     "Wrapped",
     "__version__",
     "decide_exclusion",
@@ -61,7 +68,9 @@ _HOMES = {
     "PIPE": "stockade.sandbox.plumbing",
     "STDOUT": "stockade.sandbox.plumbing",
     "Access": "stockade.policy.files",
+    "Answer": "stockade.network.gate",
     "BlockingSandbox": "stockade.sandbox.blocking",
+    "Choice": "stockade.network.gate",
     "Disk": "stockade.policy.places",
     "InvalidTextError": "stockade.errors",
     "Limit": "stockade.sandbox.limits",
@@ -77,6 +86,8 @@ _HOMES = {
     "SettingsError": "stockade.errors",
     "StockadeError": "stockade.errors",
     "UnavailableError": "stockade.errors",
+    "Violation": "stockade.violations.violation",
+    "Violations": "stockade.violations.store",
     "Wrapped": "stockade.sandbox.wrapped",
     "decide_exclusion": "stockade.policy.exclusion",
     "decide_host": "stockade.policy.decision:decide",
