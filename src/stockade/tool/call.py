@@ -1,8 +1,9 @@
 """One call of the shell tool, read from what a model sent.
 
-Rules: what a model sends is checked whole, and everything wrong is said in one error, in words that tell the model how
-to send it right. Nothing is guessed: an unknown name, a number in quotes or a timeout out of range is refused. In JSON
-a timeout is in milliseconds, as models are used to; here it is in seconds, as Python is. A bypass holds for one call.
+Rules: what a model sends is checked whole, and everything wrong is said in one error, in words that tell the model
+how to send it right. Nothing is guessed: an unknown name, a number in quotes or a timeout out of range is refused. In
+JSON a timeout is in milliseconds, as models are used to; here it is in seconds, as Python is. A bypass holds for one
+call.
 """
 
 from __future__ import annotations

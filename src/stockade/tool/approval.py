@@ -1,0 +1,123 @@
+"""May a call run, must somebody be asked, or is it refused? A value with its reason.
+
+In this order, the first that speaks decides:
+
+1. mode ``none``: tools are off. Mode ``plan``: nothing runs, and where it would run is not even looked at.
+2. A deny rule that may match any part: refused, wherever it would run.
+3. Nowhere to run, or nothing to run.
+4. An ask rule that may match any part: asked for.
+5. Allow rules that cover every part, with nothing hidden in the line: allowed.
+6. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
+7. All else is asked for.
+
+``skip_permissions`` answers every question of 4 and 7 with yes; it changes no refusal. Approval says only whether a
+call runs, never where: it does not widen the walls.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING
+from stockade.enumeration import Enum
+from stockade.tool.allowance import allowed_by
+from stockade.tool.may_match import may_match
+from stockade.tool.placement import Place
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from stockade.policy.command_pattern import CommandPattern
+    from stockade.policy.model import SandboxPolicy
+    from stockade.settings.layer import Sourced
+    from stockade.tool.placement import Placement
+
+
+class ApprovalMode(Enum):
+    """How much a host lets its agent do without asking."""
+
+    OPEN = "open"
+    PROMPT = "prompt"
+    NONE = "none"
+    PLAN = "plan"
+
+
+class Verdict(Enum):
+    """What is to be done with a call."""
+
+    ALLOW = "allow"
+    ASK = "ask"
+    REFUSE = "refuse"
+
+
+class Approval(Value):
+    """The answer. ``by`` names what decided (``deny rule``, ``walls``, ...), ``rules`` are those that were needed."""
+
+    verdict: Verdict
+    by: str
+    reason: str
+    rules: tuple[Sourced[CommandPattern], ...] = ()
+
+
+class Terms(Value):
+    """What a host has decided: the mode, whether each question is a yes, whether hidden things are looked for."""
+
+    mode: ApprovalMode = ApprovalMode.OPEN
+    skip_permissions: bool = False
+    check_injection: bool = True
+
+
+TOOLS_OFF = Approval(Verdict.REFUSE, "mode none", "tools are off in this mode")
+PLANNING = Approval(Verdict.REFUSE, "mode plan", "this is plan mode: nothing runs until the plan is accepted")
+
+
+def approve_mode(mode: ApprovalMode) -> Approval | None:
+    """Return the answer if the mode alone gives it; it comes before placement."""
+    return {ApprovalMode.NONE: TOOLS_OFF, ApprovalMode.PLAN: PLANNING}.get(mode)
+
+
+def may_edit(mode: ApprovalMode, path: str, plan_file: str) -> bool:
+    """Say whether a mode lets a host's own tools write a file: in plan mode only the plan, with no tools nothing."""
+    if mode is ApprovalMode.PLAN:
+        return bool(plan_file) and path == plan_file
+    return mode is not ApprovalMode.NONE
+
+
+def approve(line: str, placement: Placement, policy: SandboxPolicy, terms: Terms) -> Approval:
+    """Return what is to be done with a line that would run where ``placement`` says."""
+    answer = approve_mode(terms.mode) or _refusal(line, placement, policy)
+    if answer is not None:
+        return answer
+    if placement.gate == "empty" or not line.strip():
+        return Approval(Verdict.ALLOW, "nothing", "there is nothing to run")
+    asked = may_match(policy.commands.ask, line)
+    if asked is not None:
+        return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    match = allowed_by(policy.commands.allow, line, check=terms.check_injection)
+    if match.covered:
+        names = ", ".join(f"`{rule.value}` of {rule.origin}" for rule in match.matched)
+        return Approval(Verdict.ALLOW, "allow rule", f"allowed by {names}", match.matched)
+    return _unruled(placement, policy, terms, match.blocked_by if policy.commands.allow else "")
+
+
+def _refusal(line: str, placement: Placement, policy: SandboxPolicy) -> Approval | None:
+    denied = may_match(policy.commands.deny, line)
+    if denied is not None:
+        return Approval(Verdict.REFUSE, "deny rule", f"denied: {denied}", (denied.pattern,))
+    if placement.place is Place.NOWHERE:
+        return Approval(Verdict.REFUSE, "no walls", placement.reason)
+    return None
+
+
+def _unruled(placement: Placement, policy: SandboxPolicy, terms: Terms, blocked_by: str) -> Approval:
+    inside = placement.place is Place.INSIDE
+    if inside and policy.mode.auto_allow and terms.mode is ApprovalMode.OPEN:
+        return Approval(Verdict.ALLOW, "walls", "it runs inside the sandbox, where commands need no approval")
+    why = f"it would run {placement.place.value}: {placement.reason}"
+    if inside:
+        strict = not policy.mode.auto_allow
+        why = "every command is asked for, also inside the sandbox" if strict else "this mode asks for every command"
+    return _question("nothing", f"{why}; no rule allows it: {blocked_by}" if blocked_by else why, terms)
+
+
+def _question(by: str, why: str, terms: Terms, rules: tuple[Sourced[CommandPattern], ...] = ()) -> Approval:
+    if terms.skip_permissions:
+        return Approval(Verdict.ALLOW, "skipped", f"permissions are skipped; otherwise: {why}", rules)
+    return Approval(Verdict.ASK, by, why, rules)

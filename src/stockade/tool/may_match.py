@@ -1,0 +1,181 @@
+"""Could a line do what a pattern speaks of? For rules that deny or ask, where doubt counts against the line.
+
+``policy.exclusion`` asks whether all of a line is covered for certain; here one part that *may* match is enough:
+
+- every simple command counts, also in substitutions, whatever is assigned before it, by its path too (``/bin/rm``);
+- a word that only the shell knows (``$x``, ``*.txt``) may be any words, as the name of a command any command;
+- commands that run others (``env``, ``sudo``, ``xargs``) are looked through, and so is a line given to a shell;
+- a line that is not certain to be read right is searched word by word.
+
+No wall: a script may hold anything. What must not happen is prevented by the sandbox, not by these rules.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.errors import InvalidTextError
+from stockade.escape import escape
+from stockade.policy.shell_line import SimpleCommand, Word, parse
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from stockade.policy.command_pattern import CommandPattern
+    from stockade.settings.layer import Sourced
+
+_STAR: Final = "*"
+_DEEPEST: Final = 4
+_MOST_WORDS: Final = 1000
+_SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval"))
+_WRAPPERS: Final = _SHELLS | frozenset(
+    word
+    for line in (
+        "env sudo doas su nice ionice chrt taskset nohup setsid stdbuf time timeout command builtin exec xargs",
+        "parallel watch strace ltrace busybox chroot unshare nsenter find flock script ssh runuser setpriv",
+    )
+    for word in line.split()
+)
+_KEYWORDS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "coproc"))
+_OPEN: Final = frozenset("$*?[{~^")
+_BREAKS: Final = str.maketrans(dict.fromkeys(";&|()<>`\r", "\n") | dict.fromkeys("'\"", ""))
+
+
+class Possible(Value):
+    """A pattern that may match, the part of the line that it may match, and whether there is any doubt."""
+
+    pattern: Sourced[CommandPattern]
+    part: str
+    certain: bool
+
+    def __str__(self) -> str:
+        """Return it in words: what matches which rule of which file."""
+        verb = "matches" if self.certain else "may be what is meant by"
+        return f"`{escape(self.part, 80)}` {verb} `{self.pattern.value}` of {self.pattern.origin}"
+
+
+class _Part(Value):
+    """Words that may be run as one command; ``sure`` if they are certain to be."""
+
+    words: tuple[Word, ...]
+    sure: bool
+
+    def __str__(self) -> str:
+        return " ".join(word.text for word in self.words)
+
+
+#: What is piped into a shell, or is too much to look at.
+_UNSEEN: Final = _Part((Word("(what cannot be seen)", literal=False),), sure=False)
+
+
+def may_match(patterns: Sequence[Sourced[CommandPattern]], line: str) -> Possible | None:
+    """Return the first pattern that some part of a line may match; one that matches for certain comes first."""
+    if not patterns:
+        return None
+    found: Possible | None = None
+    for part in _parts(line, 0):
+        for pattern in patterns:
+            if not _may(pattern.value.words, part.words):
+                continue
+            if part.sure and pattern.value.but(assignments=()).matches(SimpleCommand(part.words)):
+                return Possible(pattern, str(part), certain=True)
+            found = found or Possible(pattern, str(part), certain=False)
+    return found
+
+
+def _parts(line: str, depth: int) -> Iterator[_Part]:
+    try:
+        commands = parse(line)
+    except InvalidTextError:
+        yield from _rough_parts(line)
+        return
+    for command in commands:
+        if command.words:
+            yield from _with_inner(tuple(map(_settled, command.words)), depth)
+
+
+def _with_inner(words: tuple[Word, ...], depth: int) -> Iterator[_Part]:
+    """Yield a command, and what it may run: any later word of a wrapper may begin another command."""
+    yield _Part(words, sure=depth == 0)
+    name = words[0].text.rpartition("/")[2]
+    if not words[0].literal or name not in _WRAPPERS:
+        return
+    rest = words[1:]
+    if len(rest) > _MOST_WORDS or (name in _SHELLS and all(word.text.startswith("-") for word in rest)):
+        yield _UNSEEN
+        return
+    for at, word in enumerate(rest):
+        if word.text.startswith("-") or _is_assignment(word):
+            continue
+        yield _Part(rest[at:], sure=False)
+        if word.literal and depth < _DEEPEST and not word.text.replace("-", "").isalnum():
+            yield from (part.but(sure=False) for part in _parts(word.text, depth + 1))
+
+
+def _rough_parts(line: str) -> Iterator[_Part]:
+    """Yield every run of words of a line that was not understood."""
+    text = line.replace("\\\n", "").replace("\\", "").translate(_BREAKS)
+    for piece in text.split("\n"):
+        words = tuple(Word(text, literal=_OPEN.isdisjoint(text)) for text in piece.split())
+        if len(words) > _MOST_WORDS:
+            yield _UNSEEN
+            continue
+        start = next((at for at, word in enumerate(words) if not _is_prefix(word)), len(words))
+        for at in range(start, len(words)):
+            # Only where a command is named, a word that nobody knows may be one: arguments are often such.
+            if at == start or words[at].literal:
+                yield _Part(words[at:], sure=False)
+
+
+def _is_prefix(word: Word) -> bool:
+    return word.text in _KEYWORDS or _is_assignment(word)
+
+
+def _is_assignment(word: Word) -> bool:
+    name, equals, _ = word.text.partition("=")
+    return bool(equals) and name.isascii() and name.isidentifier()
+
+
+def _settled(word: Word) -> Word:
+    """Return a word that is only open because of the home directory as what it will end with."""
+    plain = word.text.removeprefix("~")
+    if word.literal or plain == word.text or not _OPEN.isdisjoint(plain) or "'" in plain or '"' in plain:
+        return word
+    return Word(word.text)
+
+
+def _may(pattern: tuple[str, ...], words: tuple[Word, ...]) -> bool:
+    """Match with both sides open; ``states`` are the places in the pattern that may come next."""
+    states = _onward({0}, pattern)
+    for at, word in enumerate(words):
+        after: set[int] = set()
+        for state in states:
+            if not word.literal:
+                after.update(range(state, len(pattern) + 1))
+            elif state < len(pattern) and pattern[state] == _STAR:
+                after.add(state)
+            elif state < len(pattern) and _same(pattern[state], word.text, is_name=at == 0):
+                after.add(state + 1)
+        states = _onward(after, pattern)
+        if not states:
+            return False
+    return len(pattern) in states
+
+
+def _onward(states: Iterable[int], pattern: tuple[str, ...]) -> set[int]:
+    """Add the places that are reached because a star may stand for nothing."""
+    reached = set(states)
+    for state in tuple(reached):
+        at = state
+        while at < len(pattern) and pattern[at] == _STAR:
+            at += 1
+            reached.add(at)
+    return reached
+
+
+def _same(pattern: str, text: str, *, is_name: bool) -> bool:
+    from fnmatch import fnmatchcase
+
+    # In a pattern only the star is special.
+    glob = pattern.replace("[", "[[]").replace("?", "[?]")
+    return fnmatchcase(text, glob) or (is_name and fnmatchcase(text.rpartition("/")[2], glob))
