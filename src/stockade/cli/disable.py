@@ -15,7 +15,6 @@ configure = editing.configure
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Turn the sandbox off."""
-    from stockade.settings.catalog import ENABLED
-    from stockade.settings.edit import SetValue
+    from stockade.tool.setting_change import switch_off
 
-    return editing.change(options, shown, locations, [SetValue(ENABLED, value=False)], "the sandbox is off")
+    return editing.change(options, shown, locations, switch_off())

@@ -9,13 +9,10 @@ from stockade.cli.context import here, tilde
 from stockade.cli.flags import add_json
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
-    from stockade.policy.model import SandboxPolicy
-    from stockade.settings.edit import Edit
     from stockade.settings.sources import Locations
+    from stockade.tool.setting_change import SettingChange
 
 
 class EditOptions(argparse.Namespace):
@@ -33,26 +30,18 @@ def configure(parser: Parser) -> None:
     add_json(parser)
 
 
-def change(options: EditOptions, shown: Terminal, locations: Locations | None, edits: Sequence[Edit], done: str) -> int:
-    """Write the edits into the local settings and say what was done."""
-    from stockade.policy.effective import effective
-    from stockade.settings.local_file import apply
+def change(options: EditOptions, shown: Terminal, locations: Locations | None, wanted: SettingChange) -> int:
+    """Write the change into the local settings, say what was done, and warn if another rule still refuses it."""
+    from stockade.tool.setting_change import still_refused, write
 
     place = here(locations)
-    lock = effective(place).loaded.lock
-    written = apply(place, edits, lock=lock, home_wide=options.home)
+    written = write(wanted, place, home_wide=options.home)
     if options.json:
         shown.json({"file": written.file, "changed": written.changed})
-        return 0
-    file = tilde(written.file, place.home)
-    shown.line(f"{done} ({file})" if written.changed else f"nothing to change: {file} says so already")
-    return 0
-
-
-def warn_if(shown: Terminal, place: Locations, refusal: Callable[[SandboxPolicy], str | None]) -> None:
-    """Warn when what was just allowed is refused all the same, by another rule."""
-    from stockade.policy.effective import effective
-
-    reason = refusal(effective(place).policy)
+    else:
+        file = tilde(written.file, place.home)
+        shown.line(f"{wanted.done} ({file})" if written.changed else f"nothing to change: {file} says so already")
+    reason = still_refused(wanted, place)
     if reason is not None:
         shown.warn(f"still refused: {reason}")
+    return 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.cli import editing
-from stockade.cli.flags import MODES
 
 if TYPE_CHECKING:
     from stockade.cli.parser import Parser
@@ -30,9 +29,6 @@ def configure(parser: Parser) -> None:
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Turn the sandbox on."""
-    from stockade.settings.catalog import CATALOG, ENABLED
-    from stockade.settings.edit import SetValue
+    from stockade.tool.setting_change import switch_on
 
-    values = MODES[options.mode] if options.mode else {ENABLED.name: True}
-    edits = [SetValue(CATALOG[name], value=value) for name, value in values.items()]
-    return editing.change(options, shown, locations, edits, "the sandbox is on")
+    return editing.change(options, shown, locations, switch_on(options.mode))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.cli import editing
-from stockade.escape import escape
 
 if TYPE_CHECKING:
     from stockade.cli.parser import Parser
@@ -26,12 +25,6 @@ def configure(parser: Parser) -> None:
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Exclude the command."""
-    from stockade.policy.exclusion import parse_exclusion
-    from stockade.policy.rule import prefix_of_permission_update
-    from stockade.settings.catalog import EXCLUDED_COMMANDS
-    from stockade.settings.edit import AddItems
+    from stockade.tool.setting_change import exclude
 
-    text = prefix_of_permission_update(options.pattern) if "(" in options.pattern else options.pattern
-    parse_exclusion(text)
-    done = f"outside the sandbox from now on: {escape(text)}"
-    return editing.change(options, shown, locations, [AddItems(EXCLUDED_COMMANDS, (text,))], done)
+    return editing.change(options, shown, locations, exclude(options.pattern))

@@ -6,15 +6,14 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli.options import Options
 from stockade.settings.catalog import (
     ALLOW_READ,
-    ALLOW_UNSANDBOXED,
     ALLOW_WRITE,
     ALLOWED_DOMAINS,
-    AUTO_ALLOW,
     DENIED_DOMAINS,
     DENY_READ,
     DENY_WRITE,
     ENABLED,
     LOCAL_BINDING,
+    MODES,
     UNIX_SOCKETS,
 )
 from stockade.settings.document import Document
@@ -32,13 +31,6 @@ LISTS: Final[dict[str, tuple[Key[Texts], str]]] = {
     "allow_domain": (ALLOWED_DOMAINS, "HOST"),
     "deny_domain": (DENIED_DOMAINS, "HOST"),
     "allow_unix_socket": (UNIX_SOCKETS, "PATH"),
-}
-
-#: `strict` leaves no way out and asks each time; `auto` trusts the walls; `off` has none.
-MODES: Final[dict[str, dict[str, bool]]] = {
-    "auto": {ENABLED.name: True, AUTO_ALLOW.name: True},
-    "strict": {ENABLED.name: True, AUTO_ALLOW.name: False, ALLOW_UNSANDBOXED.name: False},
-    "off": {ENABLED.name: False},
 }
 
 

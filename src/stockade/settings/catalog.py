@@ -215,3 +215,10 @@ LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
 
 #: These let a command leave the walls altogether; under a lock only who may lock can set them.
 LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE)
+
+#: What a mode sets: `strict` leaves no way out and asks each time; `auto` trusts the walls; `off` has none.
+MODES: Final[dict[str, dict[str, bool]]] = {
+    "auto": {ENABLED.name: True, AUTO_ALLOW.name: True},
+    "strict": {ENABLED.name: True, AUTO_ALLOW.name: False, ALLOW_UNSANDBOXED.name: False},
+    "off": {ENABLED.name: False},
+}

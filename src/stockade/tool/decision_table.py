@@ -1,7 +1,7 @@
 """The whole of placement and approval as a table, computed from the functions that decide; ``docs/placement.md`` is it.
 
-Every combination of what counts is decided once. Rows that end alike are joined: a cell with several values stands for
-each of them, and ``any`` for all.
+Every combination of what counts is decided once. Rows that end alike are joined: a cell with several values stands
+for each of them, and ``any`` for all.
 """
 
 from __future__ import annotations
