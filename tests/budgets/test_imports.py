@@ -6,14 +6,11 @@ import json
 import os
 import subprocess
 import sys
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import pytest
 
 from stockade.cli.registry import COMMANDS
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 # The console script, as far as imports go; what the interpreter itself had loaded does not count.
 PROGRAM = """
@@ -136,3 +133,10 @@ def test_a_command_imports_no_other_command(tmp_path: Path, settings: Path) -> N
     loaded = _loaded(tmp_path, "check", str(settings))
     modules = {f"stockade.cli.{command.module}" for command in COMMANDS.values()}
     assert loaded & modules == {"stockade.cli.check"}
+
+
+def test_the_script_that_is_installed_is_our_own() -> None:
+    """The one that an installer makes imports ``re``, which costs more than reading the settings does."""
+    script = Path(sys.executable).with_name("stockade").read_text()
+    assert script.splitlines()[1:] == (Path(__file__).parents[2] / "bin" / "stockade").read_text().splitlines()[1:]
+    assert "import re" not in script
