@@ -72,6 +72,18 @@ def test_stockade_in_a_place_that_commands_may_write_is_a_warning(here: Here, ma
     assert "warning" not in here("doctor").out
 
 
+def test_files_that_are_elsewhere_too_are_reported(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    assert "hard links" not in here("doctor").out
+    outside = here.home / "outside"
+    outside.write_text("x")
+    inside = here.project / "inside"
+    inside.hardlink_to(outside)
+    said = here("doctor")
+    assert said.status == 0
+    assert f"warning  hard links: 1 files in {inside.parent} have other names outside it, such as {inside}" in said.out
+
+
 def test_settings_that_are_wrong_do_not_stop_it(here: Here, machine: pytest.MonkeyPatch) -> None:
     machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
     file = here.user("{")

@@ -86,6 +86,7 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
     """Yield what is wrong here, if not with the machine."""
     from stockade.cli.context import here
     from stockade.errors import StockadeError
+    from stockade.filesystem.hard_link import leads_out
     from stockade.platforms.linux.diagnosis import Finding, Level
     from stockade.policy.effective import effective
     from stockade.sandbox.installation import writable_places
@@ -98,6 +99,11 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
     for place in writable_places(policy):
         why = "commands of this policy may write it, and so change what builds their walls"
         yield Finding(Level.WARNING, place, why, f"install Stockade elsewhere, or: stockade deny {quote(place)}")
+    linked = leads_out(policy.cwd)
+    if linked:
+        what = f"{len(linked)} files in {policy.cwd} have other names outside it, such as {linked[0]}"
+        hint = "whoever changes such a file in place changes it there too; copy what matters, for example by cp"
+        yield Finding(Level.WARNING, "hard links", what, hint)
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:
