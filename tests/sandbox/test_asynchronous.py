@@ -129,3 +129,13 @@ def test_not_open(ground: Ground) -> None:
             await Sandbox(ground.policy()).run("true")
 
     asyncio.run(main())
+
+
+def test_a_command_may_be_called_by_another_line(ground: Ground) -> None:
+    async def main() -> None:
+        async with Sandbox(ground.policy()) as sandbox:
+            process = await sandbox.spawn(["sh", "-c", "exit 3"], stdout=None, stderr=None, line="make all")
+            done = await process.wait()
+            assert (done.command, done.exit_code) == ("make all", 3)
+
+    asyncio.run(main())

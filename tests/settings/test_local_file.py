@@ -469,3 +469,14 @@ def test_trust_that_was_revoked_after_a_crash_stays_revoked(world: World) -> Non
     untrust(home, str(world.file))
     with pytest.raises(StockadeError, match="not trusted"):
         world.edit()
+
+
+@pytest.mark.parametrize("name", ["", "settings.local.json"], ids=["the folder", "the file"])
+def test_what_a_running_sandbox_keeps_is_not_made(world: World, name: str) -> None:
+    kept = world.file.parent / name
+    kept.parent.mkdir(exist_ok=True)
+    os.mknod(kept, stat.S_IFSOCK)
+    with pytest.raises(StockadeError) as caught:
+        apply(world.locations, [ON], lock=None)
+    assert caught.value.message == f"{world.file} cannot be made while a sandboxed command runs here"
+    assert stat.S_ISSOCK(kept.lstat().st_mode)

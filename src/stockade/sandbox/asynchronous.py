@@ -198,12 +198,14 @@ class Sandbox:
         stderr: int | None = PIPE,
         pty: bool = False,
         command_id: str = "",
+        line: str = "",
     ) -> Process:
         """Start a command and talk to it while it runs: ``async with await sandbox.spawn(...) as process``.
 
         A stream is ``PIPE``, an open descriptor, or ``None`` for nothing; ``stderr`` may be ``STDOUT``. With ``pty``
         the command gets a terminal of its own instead, ``process.stdin`` and ``process.stdout`` are its other end,
-        and the streams asked for do not matter. If the command cannot be started, ``wait`` raises.
+        and the streams asked for do not matter. If the command cannot be started, ``wait`` raises. ``line`` is what
+        violations and the result call the command, where that is not what is run.
         """
         from stockade.sandbox.process import Process
 
@@ -211,7 +213,14 @@ class Sandbox:
         streams = Plumbing.terminal(*self._session.open_terminal()) if pty else Plumbing.lay(stdin, stdout, stderr)
         try:
             running = self._session.start(
-                command, streams.inside, cwd=cwd, env=env, limits=limits, terminal=pty, command_id=command_id
+                command,
+                streams.inside,
+                cwd=cwd,
+                env=env,
+                limits=limits,
+                terminal=pty,
+                command_id=command_id,
+                line=line,
             )
         except BaseException:
             streams.close()
@@ -233,6 +242,13 @@ class Sandbox:
     async def update(self, policy: SandboxPolicy) -> None:
         """Use another policy: its network rules from the next request, the rest from the next command on."""
         self._session.update(policy)
+
+    def rest(self) -> None:
+        """Give the host back the names that are kept from being made, if no command runs; the next command keeps them.
+
+        A program that is about to write such a file itself, as settings are, does this first.
+        """
+        self._session.rest()
 
     async def publish(self, host_port: int, port: int) -> int:
         """Let programs of this machine reach a server inside by ``host_port`` of their localhost, 0 for any.

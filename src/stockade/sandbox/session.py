@@ -237,8 +237,12 @@ class Session:
         limits: Limits = NO_LIMITS,
         terminal: bool = False,
         command_id: str = "",
+        line: str = "",
     ) -> Running:
-        """Start a command with its three streams. Raises if it cannot even be sent."""
+        """Start a command with its three streams. Raises if it cannot even be sent.
+
+        ``line`` is what violations and results call it, where that is not what is run.
+        """
         walls = self._opened(self._walls)
         _require_streams(streams)
         self.look()
@@ -256,7 +260,7 @@ class Session:
             terminal=terminal,
             groups=() if group is None else tuple(group.descriptors),
         )
-        text = command if isinstance(command, str) else " ".join(command)
+        text = line or (command if isinstance(command, str) else " ".join(command))
         running = Running(command_id, text, held, group, notes)
         running.credential = credential
         try:

@@ -25,6 +25,7 @@ from contextlib import contextmanager, suppress
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.escape import escape
+from stockade.placeholder import is_placeholder
 from stockade.settings.content import LIMIT
 from stockade.settings.decode import decode
 from stockade.settings.edit import NEW, plan_edit
@@ -263,5 +264,16 @@ def _signature(status: os.stat_result) -> tuple[int, ...]:
 
 
 def _failure(file: str, error: OSError) -> StockadeError:
+    if _is_kept(os.path.dirname(file)) or _is_kept(file):
+        message = f"{escape(file)} cannot be made while a sandboxed command runs here"
+        return StockadeError(message, "Try again when it has ended, or change the settings in your home.")
     hint = _HINTS.get(error.errno or 0, "See that its folder is there, and is one.")
     return StockadeError(f"{escape(file)} cannot be edited: {error.strerror or error}", hint)
+
+
+def _is_kept(path: str) -> bool:
+    """Tell whether a sandbox keeps a name from being made."""
+    try:
+        return is_placeholder(os.lstat(path))
+    except OSError:
+        return False

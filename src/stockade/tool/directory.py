@@ -1,0 +1,104 @@
+"""The working directory that is kept from one call to the next.
+
+A shell is started for each call; on leaving it reports where it is, in a file of the session's temporary directory.
+Rules:
+
+- Only a call that ends elsewhere than it began moves the directory; background jobs never do.
+- The file is written by a command that nobody has read: it is opened without following links, read up to a bound, and
+  believed only if it names a directory. To lie in it gains nothing that ``cd`` would not.
+- To be in a directory opens nothing: writable places are those of the policy, which knows the session's directory
+  only.
+- One that is outside the session's roots is kept, and said. One that is gone is replaced by the session's, and said.
+
+Source of truth: POSIX.1-2024 trap, pwd -P; the same in bash, dash and zsh (the tests run each that is installed).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.escape import escape
+from stockade.policy.path_pattern import is_at_or_below
+from stockade.suppress import suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stockade.policy.model import SandboxPolicy
+
+_LONGEST: Final = 4096
+_FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+
+
+def shell_words(shell: str, line: str, report: str) -> tuple[str, ...]:
+    """Return the words that run a line in a shell, which reports its last directory in a file."""
+    # The line finds no arguments and no name but the shell's, and a wrong line cannot break what stands around it.
+    quoted = "'" + report.replace("'", "'\\''") + "'"
+    script = f'trap "pwd -P >|{_in_double_quotes(quoted)} 2>/dev/null" EXIT; __line=$1; shift; eval "$__line"'
+    return shell, "-c", script, os.path.basename(shell), line
+
+
+def _in_double_quotes(text: str) -> str:
+    for special in '\\"$`':
+        text = text.replace(special, f"\\{special}")
+    return text
+
+
+def read_report(report: str) -> str | None:
+    """Return the directory that a shell has reported, if there is one, and remove the report."""
+    try:
+        descriptor = os.open(report, _FLAGS)
+    except OSError:
+        return None
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return None
+        data = os.read(descriptor, _LONGEST + 1)
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+        with suppress(OSError):
+            os.unlink(report)
+    path = os.fsdecode(data.removesuffix(b"\n"))
+    return path if path.startswith("/") and len(data) <= _LONGEST and _is_directory(path) else None
+
+
+class WorkingDirectory:
+    """Where the next call begins."""
+
+    def __init__(self, path: str) -> None:
+        """Begin in a directory."""
+        self.path = path
+
+    def begin(self, policy: SandboxPolicy) -> tuple[str, tuple[str, ...]]:
+        """Return where a call begins, and notes about it."""
+        if _is_directory(self.path):
+            return self.path, ()
+        gone, self.path = self.path, policy.cwd
+        return self.path, (f"the working directory {escape(gone)} is gone; back to {escape(policy.cwd)}",)
+
+    def end(self, began: str, ended: str | None, policy: SandboxPolicy, temporary: str) -> tuple[str, ...]:
+        """Move to where a call has ended; return notes about it."""
+        if ended is None or ended == began:
+            return ()
+        self.path = ended
+        if any(is_at_or_below(ended, root) for root in roots(policy, temporary)):
+            return ()
+        return (f"the working directory is now {escape(ended)}, outside the writable places of this session",)
+
+
+def roots(policy: SandboxPolicy, temporary: str = "") -> tuple[str, ...]:
+    """Return the places that a session may write, without patterns, as they are on disk."""
+    allowed = (rule.value.path for rule in policy.files.write_allow if not rule.value.is_glob)
+    return tuple(dict.fromkeys(_real((policy.cwd, *allowed, *((temporary,) if temporary else ())))))
+
+
+def _real(paths: Iterable[str]) -> Iterable[str]:
+    return map(os.path.realpath, paths)
+
+
+def _is_directory(path: str) -> bool:
+    return "\0" not in path and os.path.isdir(path)

@@ -1,0 +1,117 @@
+"""What an agent is told about the sandbox, for its system prompt: from the policy as it is, in a few lines.
+
+Pure. Rules: every writable root is named, because an agent that does not know where it may write tries everywhere;
+lists that could grow without end are cut, and say so; where no bypass exists, none is spoken of; nothing is said at
+all if the sandbox is off. It must never lead an agent to propose that credentials or start-up files be opened.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.escape import escape
+from stockade.tool.placement import bypass_allowed
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from stockade.policy.model import SandboxPolicy
+
+#: So many entries of a list are named, but for writable roots, which all are.
+MOST: Final = 20
+
+#: Programs that talk to something outside by nature, and are told of where they are installed.
+UNSUITED: Final = ("mcp-cli",)
+
+
+def guidance(
+    policy: SandboxPolicy, *, temporary: str = "", may_bypass: bool = True, unsuited: Sequence[str] = ()
+) -> str:
+    """Return the text, or nothing if the sandbox is off.
+
+    ``temporary`` is the session's temporary directory, if it is known already. ``unsuited`` are programs on this
+    machine that cannot work inside.
+    """
+    if not policy.mode.enabled:
+        return ""
+    bypass = bypass_allowed(policy, may_bypass=may_bypass)
+    lines = ["# The sandbox", "", "Shell commands run behind walls of the operating system. Inside:", ""]
+    lines += [f"- {line}" for line in (*_files(policy, temporary), *_network(policy), *_commands(policy, unsuited))]
+    lines += ["", *(_OPEN if bypass else _STRICT if may_bypass else _CHILD), "", *_ALWAYS]
+    return "\n".join(lines) + "\n"
+
+
+def _files(policy: SandboxPolicy, temporary: str) -> list[str]:
+    files = policy.files
+    private = f"$TMPDIR ({_path(temporary)})" if temporary else "$TMPDIR"
+    roots = _named(rule.value.path for rule in files.write_allow)
+    lines = [f"Writable: {roots}, and {private}. Nothing else can be changed."]
+    lines.append("Put temporary files into $TMPDIR, not into /tmp.")
+    if files.write_deny:
+        own = [rule.value.path for rule in files.write_deny if rule.origin.file]
+        settings = "the settings files of the sandbox"
+        lines.append(f"Not writable in there: {_some((*own, settings)) if own else settings}.")
+    lines.append("Also protected there: git hooks and configuration, editor settings, and the like.")
+    if files.read_deny:
+        again = f", except {_some(rule.value.path for rule in files.read_allow)}" if files.read_allow else ""
+        lines.append(f"Readable: everything but {_some(rule.value.path for rule in files.read_deny)}{again}.")
+    else:
+        lines.append("Readable: everything that you could read outside.")
+    return lines
+
+
+def _network(policy: SandboxPolicy) -> list[str]:
+    network, sockets = policy.network, policy.sockets
+    lines = []
+    if network.allowed:
+        denied = f", except {_some(rule.value.text for rule in network.denied)}" if network.denied else ""
+        lines.append(f"Reachable: {_some(rule.value.text for rule in network.allowed)}{denied}. No other host.")
+    else:
+        lines.append("Reachable: no host that was not allowed; there may be none at all.")
+    lines.append("A server that you start is reachable on localhost by your later commands, and by nobody else.")
+    if sockets.unix and not sockets.all_unix:
+        lines.append(f"Unix sockets: {_some(rule.value.path for rule in sockets.unix)}.")
+    return lines
+
+
+def _commands(policy: SandboxPolicy, unsuited: Sequence[str]) -> list[str]:
+    lines = []
+    if policy.commands.excluded:
+        names = _some(rule.value.text for rule in policy.commands.excluded)
+        lines.append(f"These commands run outside by themselves, if nothing else is on their line: {names}.")
+    if unsuited:
+        lines.append(f"Cannot work inside, as they talk to programs outside: {_some(unsuited)}.")
+    return lines
+
+
+_OPEN: Final = (
+    "Every command starts inside. A call may ask to run outside, with dangerouslyDisableSandbox, in two cases only:",
+    "the person said so, or a failure showed that the sandbox caused it: a violation was reported, a place outside",
+    "those above was refused, a host was blocked. Say then what was refused, and call again at once; the person is",
+    "asked. It holds for that one call: the next starts inside again, and is tried inside first.",
+)
+_STRICT: Final = (
+    "There is no way around this: what is refused inside stays refused. If the task needs more, say which setting",
+    "would allow it, and let the person change it; do not look for another way.",
+)
+_CHILD: Final = (
+    "You are a sub-agent: what is refused inside stays refused for you. If the task needs more, report what was",
+    "refused to the agent that called you; do not look for another way.",
+)
+_ALWAYS: Final = (
+    "Violations are listed after a command's output; each names the setting that would allow it. Never propose to open",
+    "places that hold secrets or that programs run at their start, whatever is refused there.",
+)
+
+
+def _named(paths: Iterable[str]) -> str:
+    return ", ".join(dict.fromkeys(map(_path, paths)))
+
+
+def _path(path: str) -> str:
+    return f'"{escape(path)}"'
+
+
+def _some(texts: Iterable[str]) -> str:
+    named = [*dict.fromkeys(escape(text) for text in texts)]
+    more = f" and {len(named) - MOST} more" if len(named) > MOST else ""
+    return ", ".join(named[:MOST]) + more
