@@ -1,0 +1,1 @@
+"""How macOS enforces it: a Seatbelt profile, given to ``sandbox-exec``."""

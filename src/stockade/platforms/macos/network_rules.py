@@ -1,0 +1,46 @@
+"""Rules about sockets: the proxies' ports, servers on this machine, unix sockets by path.
+
+Seatbelt knows addresses only as ``localhost`` or any, so which hosts may be reached is the proxies' matter. There is no
+private localhost on macOS: with ``allowLocalBinding``, commands reach every server of this machine's localhost.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.platforms.macos.place_filter import any_of, at_or_below, covered
+from stockade.platforms.macos.sexpr import Quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from stockade.platforms.macos.sexpr import Form
+    from stockade.policy.model import Sockets
+
+_ANYWHERE: Final = Quoted("*:*")
+_EVERY_PATH: Final = ("regex", Quoted("^/"))
+
+
+def proxies(ports: Iterable[int]) -> Iterator[Form]:
+    """Yield rules that let the proxies be reached."""
+    for port in sorted(set(ports)):
+        yield ("allow", "network-outbound", ("remote", "ip", Quoted(f"localhost:{port}")))
+
+
+def local_binding(sockets: Sockets) -> Iterator[Form]:
+    """Yield rules that let commands be servers, and reach servers of this machine."""
+    if sockets.local_binding:
+        # A socket for both kinds of addresses is bound to neither localhost in Seatbelt's eyes, hence any.
+        yield ("allow", "network-bind", "network-inbound", ("local", "ip", _ANYWHERE))
+        yield ("allow", "network-outbound", ("remote", "ip", Quoted("localhost:*")))
+
+
+def unix_sockets(sockets: Sockets, temporary: str) -> Iterator[Form]:
+    """Yield rules about unix sockets: those listed, and those that commands make in their temporary directory."""
+    filters = [found for rule in sockets.unix for found in covered(rule.value)]
+    filters += at_or_below(temporary) if temporary else ()
+    if sockets.all_unix:
+        filters = [_EVERY_PATH]
+    if filters:
+        places = any_of(tuple(dict.fromkeys(filters)))
+        yield ("allow", "network-bind", "network-inbound", ("local", "unix-socket", places))
+        yield ("allow", "network-outbound", ("remote", "unix-socket", places))
