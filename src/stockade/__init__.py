@@ -28,6 +28,14 @@ if TYPE_CHECKING:
     from stockade.sandbox.result import Result
     from stockade.sandbox.wrapped import Wrapped
     from stockade.settings.sources import Locations
+    from stockade.tool.approval import ApprovalMode
+    from stockade.tool.call import ShellCall
+    from stockade.tool.guidance import guidance
+    from stockade.tool.placement import Place
+    from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
+    from stockade.tool.shell_result import ShellResult
+    from stockade.tool.shell_tool import ShellTool
+    from stockade.tool.slash import slash
     from stockade.violations.store import Violations
     from stockade.violations.violation import Violation
 
@@ -36,6 +44,10 @@ __all__ = [
     "STDOUT",
     "Access",
     "Answer",
+    "ApprovalAnswer",
+    "ApprovalChoice",
+    "ApprovalMode",
+    "ApprovalRequest",
     "BlockingSandbox",
     "Choice",
     "Disk",
@@ -45,12 +57,16 @@ __all__ = [
     "LivePolicy",
     "Locations",
     "LockedError",
+    "Place",
     "PolicyChange",
     "Process",
     "Result",
     "Sandbox",
     "SandboxPolicy",
     "SettingsError",
+    "ShellCall",
+    "ShellResult",
+    "ShellTool",
     "StockadeError",
     "UnavailableError",
     "Violation",
@@ -60,7 +76,9 @@ __all__ = [
     "decide_exclusion",
     "decide_host",
     "decide_path",
+    "guidance",
     "load_policy",
+    "slash",
 ]
 
 #: Where each name comes from, as the imports above say it to type checkers: module, and name there if it differs.
@@ -69,6 +87,10 @@ _HOMES = {
     "STDOUT": "stockade.sandbox.plumbing",
     "Access": "stockade.policy.files",
     "Answer": "stockade.network.gate",
+    "ApprovalAnswer": "stockade.tool.request",
+    "ApprovalChoice": "stockade.tool.request",
+    "ApprovalMode": "stockade.tool.approval",
+    "ApprovalRequest": "stockade.tool.request",
     "BlockingSandbox": "stockade.sandbox.blocking",
     "Choice": "stockade.network.gate",
     "Disk": "stockade.policy.places",
@@ -78,12 +100,16 @@ _HOMES = {
     "LivePolicy": "stockade.policy.live",
     "Locations": "stockade.settings.sources",
     "LockedError": "stockade.errors",
+    "Place": "stockade.tool.placement",
     "PolicyChange": "stockade.policy.live",
     "Process": "stockade.sandbox.process",
     "Result": "stockade.sandbox.result",
     "Sandbox": "stockade.sandbox.asynchronous",
     "SandboxPolicy": "stockade.policy.model",
     "SettingsError": "stockade.errors",
+    "ShellCall": "stockade.tool.call",
+    "ShellResult": "stockade.tool.shell_result",
+    "ShellTool": "stockade.tool.shell_tool",
     "StockadeError": "stockade.errors",
     "UnavailableError": "stockade.errors",
     "Violation": "stockade.violations.violation",
@@ -92,7 +118,9 @@ _HOMES = {
     "decide_exclusion": "stockade.policy.exclusion",
     "decide_host": "stockade.policy.decision:decide",
     "decide_path": "stockade.policy.files:judge",
+    "guidance": "stockade.tool.guidance",
     "load_policy": "stockade.policy.effective",
+    "slash": "stockade.tool.slash",
 }
 
 

@@ -10,15 +10,15 @@ from stockade.errors import StockadeError
 from stockade.tool.call import ShellCall
 from stockade.tool.jobs import JobOutput, JobState
 from stockade.tool.placement import Place
-from stockade.tool.request import Answer, ApprovalRequest, Choice
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
 from stockade.tool.shell_tool import ShellTool
 
 if TYPE_CHECKING:
     from tests.tool.conftest import Yard
 
 
-async def yes(_request: ApprovalRequest) -> Answer:
-    return Answer(Choice.ONCE)
+async def yes(_request: ApprovalRequest) -> ApprovalAnswer:
+    return ApprovalAnswer(ApprovalChoice.ONCE)
 
 
 @pytest.mark.parametrize("enabled", [True, False], ids=["inside", "outside"])

@@ -11,7 +11,7 @@ from stockade.tool.directory import WorkingDirectory
 from stockade.tool.inheritance import Inheritance
 from stockade.tool.judgement import Judge, Judgement
 from stockade.tool.placement import Place
-from stockade.tool.request import Answer, ApprovalRequest, Choice
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
 from stockade.tool.session import ToolSession
 
 if TYPE_CHECKING:
@@ -35,9 +35,9 @@ def judged(
     async def main() -> Judgement:
         session = ToolSession(policy)
 
-        async def ask(request: ApprovalRequest) -> Answer:
+        async def ask(request: ApprovalRequest) -> ApprovalAnswer:
             assert answer is not None
-            given: Answer = await answer(request, session)
+            given: ApprovalAnswer = await answer(request, session)
             return given
 
         try:
@@ -49,19 +49,19 @@ def judged(
     return asyncio.run(main())
 
 
-async def yes(_request: ApprovalRequest, _session: ToolSession) -> Answer:
-    return Answer(Choice.ONCE)
+async def yes(_request: ApprovalRequest, _session: ToolSession) -> ApprovalAnswer:
+    return ApprovalAnswer(ApprovalChoice.ONCE)
 
 
-async def no(_request: ApprovalRequest, _session: ToolSession) -> Answer:
-    return Answer(Choice.NO, reason="not today")
+async def no(_request: ApprovalRequest, _session: ToolSession) -> ApprovalAnswer:
+    return ApprovalAnswer(ApprovalChoice.NO, reason="not today")
 
 
 async def nonsense(_request: ApprovalRequest, _session: ToolSession) -> bool:
     return True
 
 
-async def failure(_request: ApprovalRequest, _session: ToolSession) -> Answer:
+async def failure(_request: ApprovalRequest, _session: ToolSession) -> ApprovalAnswer:
     message = "lost <the> user"
     raise ConnectionError(message)
 
@@ -91,9 +91,9 @@ def test_answers(yard: Yard, answer: Any, approval: Approval) -> None:
 def test_the_question_says_what_where_and_why(yard: Yard) -> None:
     seen: list[ApprovalRequest] = []
 
-    async def look(request: ApprovalRequest, _session: ToolSession) -> Answer:
+    async def look(request: ApprovalRequest, _session: ToolSession) -> ApprovalAnswer:
         seen.append(request)
-        return Answer(Choice.ONCE)
+        return ApprovalAnswer(ApprovalChoice.ONCE)
 
     judged(yard.policy(), ShellCall("ls", "look", dangerously_disable_sandbox=True), look)
     judged(yard.policy(), IN, look, PROMPT.child("helper"))
@@ -103,10 +103,10 @@ def test_the_question_says_what_where_and_why(yard: Yard) -> None:
     ]
 
 
-def changing(policy: SandboxPolicy) -> Callable[[ApprovalRequest, ToolSession], Awaitable[Answer]]:
-    async def answer(_request: ApprovalRequest, session: ToolSession) -> Answer:
+def changing(policy: SandboxPolicy) -> Callable[[ApprovalRequest, ToolSession], Awaitable[ApprovalAnswer]]:
+    async def answer(_request: ApprovalRequest, session: ToolSession) -> ApprovalAnswer:
         await session.update(policy)
-        return Answer(Choice.ONCE)
+        return ApprovalAnswer(ApprovalChoice.ONCE)
 
     return answer
 

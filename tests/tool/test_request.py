@@ -5,28 +5,37 @@ import pytest
 from stockade.tool.approval import Approval, Verdict
 from stockade.tool.call import ShellCall
 from stockade.tool.placement import Place, Placement
-from stockade.tool.request import Answer, Choice, make_request
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice, make_request
 
 INSIDE = Placement(Place.INSIDE, "walls", "the sandbox is on")
 BYPASS = Placement(Place.OUTSIDE, "bypass", "this call asked to run outside the sandbox")
 WHY = Approval(Verdict.ASK, "nothing", "it would run outside")
 
 OFFERED = {
-    "inside": (INSIDE, WHY, "git push x", [Choice.ONCE, Choice.ALWAYS, Choice.NO]),
-    "a bypass": (BYPASS, WHY, "git push x", [Choice.ONCE, Choice.ALWAYS, Choice.EXCLUDE, Choice.NO]),
-    "nothing to remember": (BYPASS, WHY, "git push $(x)", [Choice.ONCE, Choice.NO]),
-    "a rule asks each time": (BYPASS, WHY.but(by="ask rule"), "git push x", [Choice.ONCE, Choice.NO]),
+    "inside": (INSIDE, WHY, "git push x", [ApprovalChoice.ONCE, ApprovalChoice.ALWAYS, ApprovalChoice.NO]),
+    "a bypass": (
+        BYPASS,
+        WHY,
+        "git push x",
+        [ApprovalChoice.ONCE, ApprovalChoice.ALWAYS, ApprovalChoice.EXCLUDE, ApprovalChoice.NO],
+    ),
+    "nothing to remember": (BYPASS, WHY, "git push $(x)", [ApprovalChoice.ONCE, ApprovalChoice.NO]),
+    "a rule asks each time": (BYPASS, WHY.but(by="ask rule"), "git push x", [ApprovalChoice.ONCE, ApprovalChoice.NO]),
 }
 
 
 @pytest.mark.parametrize(("placement", "approval", "line", "choices"), OFFERED.values(), ids=OFFERED)
-def test_suggestions(placement: Placement, approval: Approval, line: str, choices: list[Choice]) -> None:
+def test_suggestions(placement: Placement, approval: Approval, line: str, choices: list[ApprovalChoice]) -> None:
     request = make_request(ShellCall(line), placement, approval, directory="/p", remembers=True)
     assert [one.answer.choice for one in request.suggestions] == choices
-    kept = [one.answer.patterns for one in request.suggestions if one.answer.choice in (Choice.ALWAYS, Choice.EXCLUDE)]
+    kept = [
+        one.answer.patterns
+        for one in request.suggestions
+        if one.answer.choice in (ApprovalChoice.ALWAYS, ApprovalChoice.EXCLUDE)
+    ]
     assert all(patterns == ("git push:*",) for patterns in kept)
     forgetful = make_request(ShellCall(line), placement, approval, directory="/p")
-    assert [one.answer.choice for one in forgetful.suggestions] == [Choice.ONCE, Choice.NO]
+    assert [one.answer.choice for one in forgetful.suggestions] == [ApprovalChoice.ONCE, ApprovalChoice.NO]
 
 
 def test_the_question_is_safe_to_show() -> None:
@@ -43,4 +52,4 @@ def test_the_question_is_safe_to_show() -> None:
 
 
 def test_only_a_no_is_a_no() -> None:
-    assert [Answer(choice).is_yes for choice in Choice] == [True, True, True, False]
+    assert [ApprovalAnswer(choice).is_yes for choice in ApprovalChoice] == [True, True, True, False]

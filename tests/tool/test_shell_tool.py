@@ -12,7 +12,7 @@ from stockade.tool.allowance import SKIP_CHECK, SKIPPED
 from stockade.tool.approval import ApprovalMode
 from stockade.tool.call import ShellCall
 from stockade.tool.placement import Place, Placement
-from stockade.tool.request import Answer, ApprovalRequest, Choice
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
 from stockade.tool.shell_tool import ShellTool
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 
-async def yes(_request: ApprovalRequest) -> Answer:
-    return Answer(Choice.ONCE)
+async def yes(_request: ApprovalRequest) -> ApprovalAnswer:
+    return ApprovalAnswer(ApprovalChoice.ONCE)
 
 
 def play(script: Callable[[ShellTool], Awaitable[None]], policy: SandboxPolicy | LivePolicy, **options: Any) -> None:
@@ -132,7 +132,7 @@ def test_an_answer_that_is_kept_counts_from_the_next_call_on(yard: Yard) -> None
     yard.user({"sandbox": {"enabled": True}})
     asked: list[ApprovalRequest] = []
 
-    async def always(request: ApprovalRequest) -> Answer:
+    async def always(request: ApprovalRequest) -> ApprovalAnswer:
         asked.append(request)
         return request.suggestions[1].answer
 

@@ -13,14 +13,8 @@ if TYPE_CHECKING:
     from stockade.cli.context import Context
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
-    from stockade.policy.command_pattern import CommandPattern
-    from stockade.policy.domain_pattern import DomainPattern
-    from stockade.policy.model import SandboxPolicy
-    from stockade.policy.path_pattern import PathPattern
-    from stockade.settings.layer import Sourced
+    from stockade.policy.rule_list import ListedRule
     from stockade.settings.sources import Locations
-
-    Rules = Sequence[Sourced[PathPattern] | Sourced[DomainPattern] | Sourced[CommandPattern]]
 
 Options = flags.PolicyOptions
 
@@ -33,8 +27,10 @@ def configure(parser: Parser) -> None:
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Print the rules by what they concern."""
+    from stockade.policy.rule_list import rule_list
+
     found = context(options, shown, locations)
-    groups = {title: rules for title, rules in _groups(found.policy).items() if rules}
+    groups = {title: rules for title, rules in rule_list(found.policy).items() if rules}
     if options.json:
         shown.json({title: [_facts(rule) for rule in rules] for title, rules in groups.items()})
         return 0
@@ -45,29 +41,13 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     return 0
 
 
-def _groups(policy: SandboxPolicy) -> dict[str, Rules]:
-    return {
-        "may write": policy.files.write_allow,
-        "may not write": policy.files.write_deny,
-        "may not read": policy.files.read_deny,
-        "may read again": policy.files.read_allow,
-        "may reach": policy.network.allowed,
-        "may not reach": policy.network.denied,
-        "unix sockets": policy.sockets.unix,
-        "runs outside": policy.commands.excluded,
-        "commands allowed": policy.commands.allow,
-        "commands denied": policy.commands.deny,
-        "commands asked for": policy.commands.ask,
-    }
-
-
-def _rows(rules: Rules, found: Context) -> list[tuple[str, str]]:
+def _rows(rules: Sequence[ListedRule], found: Context) -> list[tuple[str, str]]:
     shown = [(escape(rule.value.text), found.origin(rule.origin)) for rule in rules]
     width = min(max(len(text) for text, _ in shown), 48)
     return [(text.ljust(width), origin) for text, origin in shown]
 
 
-def _facts(rule: Sourced[PathPattern] | Sourced[DomainPattern] | Sourced[CommandPattern]) -> dict[str, str]:
+def _facts(rule: ListedRule) -> dict[str, str]:
     return {
         "rule": rule.value.text,
         "layer": str(rule.origin.layer),

@@ -41,6 +41,7 @@ COMMANDS: Final[dict[str, Command]] = {
         Command("allow-domain", "allow_domain", "Let commands reach a host."),
         Command("deny-domain", "deny_domain", "Forbid commands to reach a host."),
         Command("exclude", "exclude", "Let a command run outside the sandbox."),
+        Command("guidance", "guidance", "Print what to tell an agent about the sandbox, for its system prompt."),
         Command("trust", "trust", "Let the settings files of this project loosen the sandbox, as they are now."),
         Command("schema", "schema", "Print the JSON Schema of a settings file, for editors."),
         Command("completion", "completion", "Print the completion script for bash, zsh or fish."),

@@ -1,7 +1,7 @@
 """A call is judged: where it would run, whether it may, and what somebody says who is asked.
 
-What was approved is what runs: the settings may change while somebody is asked, so the call is judged again after that,
-and never runs with less around it than was shown, nor in another directory.
+What was approved is what runs: the settings may change while somebody is asked, so the call is judged again after
+that, and never runs with less around it than was shown, nor in another directory.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from stockade.tool.allowance import SKIPPED
 from stockade.tool.approval import Approval, Verdict, approve
 from stockade.tool.placement import Place, Situation, place
 from stockade.tool.remembering import remember
-from stockade.tool.request import Answer, Choice, make_request
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice, make_request
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class Judge:
         notes = dict.fromkeys((*first.notes, *again.notes, *((note,) if note else ())))
         return again.but(directory=first.directory, notes=tuple(notes), approval=_settled(first, again))
 
-    def _keep(self, answer: Answer) -> str:
+    def _keep(self, answer: ApprovalAnswer) -> str:
         # All in one step of the loop: the next command would keep the names of settings files from being made.
         if answer.patterns:
             self._session.rest()
@@ -82,9 +82,11 @@ class Judge:
             notes += (SKIPPED,)
         return Judgement(call, placement, approval, directory, notes)
 
-    async def _answer(self, judged: Judgement, inheritance: Inheritance) -> Answer:
+    async def _answer(self, judged: Judgement, inheritance: Inheritance) -> ApprovalAnswer:
         if self._ask is None:
-            return Answer(Choice.NO, reason=f"it needs approval, and nobody can be asked: {judged.approval.reason}")
+            return ApprovalAnswer(
+                ApprovalChoice.NO, reason=f"it needs approval, and nobody can be asked: {judged.approval.reason}"
+            )
         request = make_request(
             judged.call,
             judged.placement,
@@ -96,8 +98,14 @@ class Judge:
         try:
             answer: Any = await self._ask(request)
         except Exception as error:  # noqa: BLE001 - a stranger's callback
-            return Answer(Choice.NO, reason=f"asking failed: {escape(f'{type(error).__name__}: {error}')}")
-        return answer if isinstance(answer, Answer) else Answer(Choice.NO, reason="asking gave no answer")
+            return ApprovalAnswer(
+                ApprovalChoice.NO, reason=f"asking failed: {escape(f'{type(error).__name__}: {error}')}"
+            )
+        return (
+            answer
+            if isinstance(answer, ApprovalAnswer)
+            else ApprovalAnswer(ApprovalChoice.NO, reason="asking gave no answer")
+        )
 
 
 def _settled(first: Judgement, again: Judgement) -> Approval:

@@ -8,17 +8,17 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.errors import StockadeError
-from stockade.tool.request import Choice
+from stockade.tool.request import ApprovalChoice
 from stockade.tool.setting_change import SettingChange, allow_commands, exclude, write
 
 if TYPE_CHECKING:
     from stockade.settings.sources import Locations
-    from stockade.tool.request import Answer
+    from stockade.tool.request import ApprovalAnswer
 
 
-def remember(answer: Answer, locations: Locations | None) -> str:
+def remember(answer: ApprovalAnswer, locations: Locations | None) -> str:
     """Keep an answer; return a note for the result, or nothing if there was nothing to keep."""
-    if answer.choice not in (Choice.ALWAYS, Choice.EXCLUDE) or not answer.patterns:
+    if answer.choice not in (ApprovalChoice.ALWAYS, ApprovalChoice.EXCLUDE) or not answer.patterns:
         return ""
     if locations is None:
         return "the answer was not kept: this tool was not told where settings are"
@@ -29,8 +29,8 @@ def remember(answer: Answer, locations: Locations | None) -> str:
     return f"kept in {written.file}: {_change(answer).done}"
 
 
-def _change(answer: Answer) -> SettingChange:
-    if answer.choice is Choice.ALWAYS:
+def _change(answer: ApprovalAnswer) -> SettingChange:
+    if answer.choice is ApprovalChoice.ALWAYS:
         return allow_commands(answer.patterns)
     changes = [exclude(pattern) for pattern in answer.patterns]
     edits = tuple(edit for change in changes for edit in change.edits)

@@ -1,8 +1,8 @@
 """The question whether a call may run, and its answer.
 
-A host gives the tool an async function that takes an ``ApprovalRequest`` and returns an ``Answer``. Rules: whatever
-is not clearly a yes is a no: an error, another type, nobody to ask. A yes holds for this call; ``ALWAYS`` and
-``EXCLUDE`` also write the local settings, from which the next calls know. No answer moves a call from inside to
+A host gives the tool an async function that takes an ``ApprovalRequest`` and returns an ``ApprovalAnswer``. Rules:
+whatever is not clearly a yes is a no: an error, another type, nobody to ask. A yes holds for this call; ``ALWAYS``
+and ``EXCLUDE`` also write the local settings, from which the next calls know. No answer moves a call from inside to
 outside.
 """
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from stockade.tool.placement import Placement
 
 
-class Choice(Enum):
+class ApprovalChoice(Enum):
     """What somebody may answer."""
 
     ONCE = "once"
@@ -32,24 +32,24 @@ class Choice(Enum):
     NO = "no"
 
 
-class Answer(Value):
+class ApprovalAnswer(Value):
     """The answer. ``patterns`` are what to remember; ``reason`` is told to the model, with a no."""
 
-    choice: Choice
+    choice: ApprovalChoice
     patterns: tuple[str, ...] = ()
     reason: str = ""
 
     @property
     def is_yes(self) -> bool:
         """Whether the call runs."""
-        return self.choice is not Choice.NO
+        return self.choice is not ApprovalChoice.NO
 
 
 class Suggestion(Value):
     """An answer to offer, in words."""
 
     label: str
-    answer: Answer
+    answer: ApprovalAnswer
 
 
 class ApprovalRequest(Value):
@@ -83,7 +83,7 @@ class ApprovalRequest(Value):
 
 
 if TYPE_CHECKING:
-    Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[Answer]]
+    Approve: TypeAlias = Callable[[ApprovalRequest], Awaitable[ApprovalAnswer]]
 
 
 def make_request(
@@ -108,8 +108,8 @@ def make_request(
     )
 
 
-_ONCE = Suggestion("Yes, this once", Answer(Choice.ONCE))
-_NO = Suggestion("No", Answer(Choice.NO))
+_ONCE = Suggestion("Yes, this once", ApprovalAnswer(ApprovalChoice.ONCE))
+_NO = Suggestion("No", ApprovalAnswer(ApprovalChoice.NO))
 
 
 def _suggestions(call: ShellCall, placement: Placement, approval: Approval) -> tuple[Suggestion, ...]:
@@ -118,8 +118,10 @@ def _suggestions(call: ShellCall, placement: Placement, approval: Approval) -> t
     if not patterns or approval.by == "ask rule":
         return (_ONCE, _NO)
     names = ", ".join(patterns)
-    always = Suggestion(f"Yes, and do not ask again for {names}", Answer(Choice.ALWAYS, patterns))
+    always = Suggestion(f"Yes, and do not ask again for {names}", ApprovalAnswer(ApprovalChoice.ALWAYS, patterns))
     if placement.gate != "bypass":
         return (_ONCE, always, _NO)
-    exclude = Suggestion(f"Yes, and always run {names} outside the sandbox", Answer(Choice.EXCLUDE, patterns))
+    exclude = Suggestion(
+        f"Yes, and always run {names} outside the sandbox", ApprovalAnswer(ApprovalChoice.EXCLUDE, patterns)
+    )
     return (_ONCE, always, exclude, _NO)

@@ -154,6 +154,17 @@ class ShellTool:
         """Use another policy from the next call on."""
         await self._session.update(policy)
 
+    async def slash(self, text: str) -> str:
+        """Do what somebody typed behind ``/sandbox``, and return the answer; it counts from the next call on."""
+        from stockade.tool.slash import slash
+
+        if self._locations is None:
+            return "this tool was not told where settings are"
+        self._session.rest()
+        answer = slash(text, self._locations, violations=self.violations)
+        await self._session.refresh()
+        return answer
+
     def child(self, name: str, *, approve: Approve | None = None) -> ShellTool:
         """Return the tool of a sub-agent: the same session, never a bypass. Its questions go where ours go."""
         child = ShellTool.__new__(ShellTool)
