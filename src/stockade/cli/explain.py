@@ -26,6 +26,7 @@ class Options(flags.PolicyOptions):
     target: str | None
     subject: str | None
     plan: bool
+    platform: str | None
 
 
 def configure(parser: Parser) -> None:
@@ -41,6 +42,7 @@ def configure(parser: Parser) -> None:
             const=subject.value,
             help=f"take it for a {subject.value}",
         )
+    parser.add_argument("--platform", choices=("macos",), help="say what the walls of another system would do")
     flags.add_json(parser)
     flags.configure(parser)
 
@@ -54,6 +56,10 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
         message = "give one thing to judge, or --plan"
         raise UsageError(message, "for example: stockade explain ./notes.txt")
     policy = context(options, shown, locations).policy
+    if options.platform is not None:
+        from stockade.cli.explain_macos import run_macos
+
+        return run_macos(options, shown, policy)
     if options.target is None:
         return _plan(options, shown, policy)
     disk = Disk()

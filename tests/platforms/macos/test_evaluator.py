@@ -203,7 +203,7 @@ def test_every_name_is_a_name(walls: Evaluator, name: str) -> None:
         ),
         pytest.param(
             '(deny default)(allow file-read*)(deny file-read* (subpath "/a") (with message "m"))',
-            Verdict(False, '(deny file-read* (subpath "/a") (with message "m"))', "m"),
+            Verdict(False, '(deny file-read* (subpath "/a") (with message "m"))', "m", '(subpath "/a")'),
             id="last-match",
         ),
         pytest.param(
@@ -218,7 +218,7 @@ def test_every_name_is_a_name(walls: Evaluator, name: str) -> None:
         ),
         pytest.param(
             '(version 1)(debug deny)(deny default)(allow file-write* file-read* (literal "/x") (literal "/a/b"))',
-            Verdict(True, '(allow file-write* file-read* (literal "/x") (literal "/a/b"))'),
+            Verdict(True, '(allow file-write* file-read* (literal "/x") (literal "/a/b"))', filter='(literal "/a/b")'),
             id="alternatives",
         ),
         pytest.param(

@@ -30,18 +30,22 @@ _IGNORED: Final = ("version", "debug")
 
 
 class Verdict(Value):
-    """The answer, the text of the rule that gave it, and the message that goes to the log with a refusal."""
+    """The answer, the text of the rule that gave it, and the message that goes to the log with a refusal.
+
+    ``filter`` is the one of the rule's filters that matched, if it has any.
+    """
 
     allowed: bool
     rule: str
     message: str = ""
+    filter: str = ""
 
 
 class _Rule(Value):
     allowed: bool
     operations: tuple[str, ...]
     filters: tuple[Callable[[Attempt], bool], ...]
-    form: Form
+    form: tuple[Form, ...]
     message: str
 
     def speaks_of(self, operation: str) -> bool:
@@ -52,9 +56,10 @@ class _Rule(Value):
     def matches(self, attempt: Attempt) -> bool:
         return not self.filters or any(matches(attempt) for matches in self.filters)
 
-    @property
-    def verdict(self) -> Verdict:
-        return Verdict(self.allowed, show(self.form), self.message)
+    def verdict(self, attempt: Attempt) -> Verdict:
+        forms = [each for each in self.form if isinstance(each, tuple) and each[0] != "with"]
+        matched = [form for form, matches in zip(forms, self.filters, strict=True) if matches(attempt)]
+        return Verdict(self.allowed, show(self.form), self.message, show(matched[0]) if matched else "")
 
 
 class Evaluator:
@@ -72,7 +77,7 @@ class Evaluator:
 
     def judge(self, attempt: Attempt) -> Verdict:
         """Answer one question."""
-        return self._deciding(attempt).verdict
+        return self._deciding(attempt).verdict(attempt)
 
     def allows(self, attempt: Attempt) -> bool:
         """Answer one question with yes or no."""

@@ -1,0 +1,68 @@
+"""What macOS would do about a path or a destination under a policy, asked on any platform."""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.errors import UnavailableError
+from stockade.escape import escape
+from stockade.filesystem.scan import plan_now
+from stockade.platforms.macos.attempt import Attempt
+from stockade.platforms.macos.evaluator import Evaluator
+from stockade.platforms.macos.seatbelt import make_profile
+from stockade.policy.files import survey
+from stockade.policy.path_pattern import spelled
+from stockade.policy.places import follow
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from stockade.platforms.macos.evaluator import Verdict
+    from stockade.platforms.macos.seatbelt import Profile
+    from stockade.policy.destination import Destination
+    from stockade.policy.model import SandboxPolicy
+    from stockade.policy.places import Places
+
+#: What is asked about a path, by the words for it.
+_WAYS: Final = {
+    "read": "file-read-data",
+    "write": "file-write-data",
+    "make": "file-write-create",
+    "remove or rename": "file-write-unlink",
+}
+
+
+class Answer(Value):
+    """What the profile says to one way of using something."""
+
+    way: str
+    target: str
+    verdict: Verdict
+
+    def __str__(self) -> str:
+        """Return it as one line."""
+        may = "may" if self.verdict.allowed else "may not"
+        by = " ".join((self.verdict.filter or self.verdict.rule).split())
+        return f'on macOS {may} {self.way} "{escape(self.target)}": by {escape(by, 300)}'
+
+
+def profile_of(policy: SandboxPolicy, places: Places, ports: tuple[int, ...] = ()) -> Profile:
+    """Return the profile for a policy on this disk, or raise ``UnavailableError`` if it cannot be enforced."""
+    plan = plan_now(policy.files)
+    if plan.refusals:
+        raise UnavailableError(plan.refusals[0], "change that rule")
+    return make_profile(survey(policy.files, places), plan, places, sockets=policy.sockets, ports=ports)
+
+
+def explain_path(policy: SandboxPolicy, text: str, places: Places) -> tuple[Answer, ...]:
+    """Answer for each way of using a path."""
+    walls = Evaluator(profile_of(policy, places).text)
+    written = spelled(policy.home + text[1:] if text == "~" or text.startswith("~/") else text)
+    place = follow(written if written.startswith("/") else f"{policy.cwd}/{written}", places).place
+    kind = "DIRECTORY" if places.is_directory(place) else "REGULAR-FILE"
+    return tuple(Answer(way, place, walls.judge(Attempt(name, place, kind))) for way, name in _WAYS.items())
+
+
+def explain_destination(policy: SandboxPolicy, destination: Destination, places: Places) -> Answer:
+    """Answer for a connection that goes past the proxies."""
+    walls = Evaluator(profile_of(policy, places).text)
+    address = str(destination)
+    return Answer("connect directly to", address, walls.judge(Attempt("network-outbound", remote=address)))
