@@ -25,7 +25,7 @@ def wait_for(path: Path) -> None:
 
 async def run(folder: Path, *words: str, kill_after: str = "") -> tuple[Ending, str]:
     reader, writer = os.pipe()
-    running = await start_outside(words, writer, cwd=str(folder), environment={"PATH": os.environ["PATH"]})
+    running = start_outside(words, writer, cwd=str(folder), environment={"PATH": os.environ["PATH"]})
     os.close(writer)
     if kill_after:
         await asyncio.to_thread(wait_for, folder / kill_after)
@@ -76,3 +76,8 @@ def test_what_cannot_be_started_says_why(tmp_path: Path) -> None:
         asyncio.run(run(tmp_path, "/nonexistent-program"))
     with pytest.raises(StockadeError, match="could not be started: No such file"):
         asyncio.run(run(tmp_path / "gone", "true"))
+
+
+def test_without_descriptors_of_processes_a_thread_waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+    assert asyncio.run(run(tmp_path, "sh", "-c", "echo x; exit 3")) == (Ending(3), "x\n")

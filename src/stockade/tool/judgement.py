@@ -74,8 +74,7 @@ class Judge:
         placement = place(Situation(call, policy, unavailable, may_bypass=inheritance.may_bypass))
         approval = approve(call.command, placement, policy, inheritance.terms)
         directory, notes = self._directory.begin(policy)
-        if placement.place is not Place.INSIDE:
-            notes += session.news()  # the sandbox tells of them itself
+        notes += session.news()
         if placement.gate == "unavailable":
             notes += (placement.reason,)
         if not inheritance.terms.check_injection:

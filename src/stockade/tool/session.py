@@ -7,6 +7,7 @@ the sandbox while it is open. Closing ends everything that still runs. For one e
 
 from __future__ import annotations
 
+import asyncio
 import os
 
 from stockade.annotation import TYPE_CHECKING
@@ -121,6 +122,10 @@ class ToolSession:
         self._told.update(fresh)
         return fresh
 
+    def untold(self, notes: tuple[str, ...]) -> tuple[str, ...]:
+        """Return notes of the sandbox without what was told already: it follows the same settings."""
+        return tuple(note for note in notes if note not in self._told)
+
     def mint(self) -> str:
         """Return an id for the next command."""
         self._calls += 1
@@ -137,11 +142,12 @@ class ToolSession:
     async def close(self) -> None:
         """End everything and leave nothing; may be called again."""
         self._closed = True
-        for run in tuple(self._runs):
+        runs, self._open = tuple(self._runs), False
+        for run in runs:
             run.kill()
-        self._open = False
         try:
             await self._sandbox.close()
+            await asyncio.gather(*(run.wait() for run in runs), return_exceptions=True)
         finally:
             temporary, self._temporary = self._temporary, None
             if temporary is not None:

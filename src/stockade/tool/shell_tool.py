@@ -231,7 +231,7 @@ class ShellTool:
             output_file=transcript.file,
             violations=ending.violations,
             violations_dropped=ending.dropped,
-            notes=(*judged.notes, *moved, *ending.notes, *transcript.notes),
+            notes=(*judged.notes, *moved, *session.untold(ending.notes), *transcript.notes),
             advice=advice,
         )
 
@@ -253,7 +253,7 @@ class ShellTool:
             line, name = judged.call.command, session.mint()
             run = await start_inside(session.sandbox, words, transcript.writer, cwd=cwd, command_id=name, line=line)
         else:
-            run = await start_outside(words, transcript.writer, cwd=cwd, environment=session.environment)
+            run = start_outside(words, transcript.writer, cwd=cwd, environment=session.environment)
         session.begin(run)
         transcript.listen(asyncio.get_running_loop())
         return run
