@@ -11,7 +11,7 @@ from stockade.platforms.linux.proof import Attempt, Verdict
 if TYPE_CHECKING:
     from tests.cli.conftest import Here
 
-ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0)
+ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0, 0)
 TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg")
 FULL = Facts(release="6.1.0", machine="x86_64", programs=TOOLS, trials=ALL, cgroup=("memory", "pids"), walls="")
 WEAKER = FULL.but(trials=ALL.but(processes=EPERM), walls="x", weaker_walls="")

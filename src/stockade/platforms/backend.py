@@ -60,6 +60,18 @@ class Entrance(Value):
     port: int = 0
 
 
+class Report(Value):
+    """What the walls refused to a command: an operation by its name, a real path, and how often.
+
+    An empty path stands for more places than are told apart. ``ticket`` is 0 for a command of a visitor.
+    """
+
+    ticket: int
+    operation: str
+    path: str
+    times: int = 1
+
+
 class Walls(Protocol):
     """The walls of one session."""
 
@@ -111,6 +123,9 @@ class Walls(Protocol):
 
     def receive(self) -> tuple[Outcome, ...]:
         """Return what has ended since. Never waits."""
+
+    def take_reports(self) -> tuple[Report, ...]:
+        """Return what was refused since asked last; all of a command's is there once its outcome was received."""
 
     def close(self) -> None:
         """End everything, wait for it, and leave nothing behind; may be called again."""

@@ -14,6 +14,8 @@ from stockade.violations.violation import Occasion, Operation, Violation
 
 if TYPE_CHECKING:
     from stockade.network.proxy_process import Refused
+    from stockade.platforms.backend import Report
+    from stockade.policy.files import Ground
     from stockade.policy.model import SandboxPolicy
 
 _LINES: Final = 1000
@@ -26,6 +28,7 @@ class Record:
         """Begin with nothing."""
         self.violations = Violations()
         self._lines: dict[str, str] = {}
+        self._ground: Ground | None = None
 
     def know(self, command: str, line: str) -> None:
         """Remember what a command was."""
@@ -38,6 +41,17 @@ class Record:
         """Keep what a proxy or the name server has refused."""
         occasion = Occasion(time.time(), refused.command, self._lines.get(refused.command, ""), refused.times)
         self.add(network_violation(refused, occasion), policy)
+
+    def note(self, report: Report, command: str, policy: SandboxPolicy) -> None:
+        """Keep what the walls have refused."""
+        from stockade.policy.files import survey
+        from stockade.policy.places import Disk
+        from stockade.sandbox.wall_violation import wall_violation
+
+        if self._ground is None or self._ground.rules is not policy.files:
+            self._ground = survey(policy.files, Disk())
+        occasion = Occasion(time.time(), command, self._lines.get(command, ""), report.times)
+        self.add(wall_violation(report, occasion, self._ground, Disk()), policy)
 
     def add(self, violation: Violation, policy: SandboxPolicy) -> None:
         """Keep a violation, unless the policy wants to hear nothing of it."""

@@ -302,6 +302,7 @@ class Session:
         ended = []
         outcomes = self._opened(self._walls).receive()
         network = self._opened(self._network)
+        self._hear_walls()
         # What was refused to a command was said before the command heard of it, and so before it ended.
         self._hear(network.pump())
         for answer in self._asker.take() if self._asker is not None else ():
@@ -394,6 +395,11 @@ class Session:
     def _mint(self) -> str:
         self._commands += 1
         return f"command-{self._commands}"
+
+    def _hear_walls(self) -> None:
+        for report in self._opened(self._walls).take_reports():
+            running = self._running.get(report.ticket)
+            self._kept_record().note(report, "" if running is None else running.command_id, self.policy)
 
     def _hear(self, said: tuple[News, ...]) -> None:
         if not said:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EBUSY, EINVAL, ENOSPC, ENOSYS, EPERM
+from errno import EACCES, EBUSY, EINVAL, ENOENT, ENOSPC, ENOSYS, EPERM
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from stockade.platforms.distribution import Distribution
 from stockade.platforms.linux.diagnosis import Diagnosis, Enforceable, Finding, Level, diagnose
 from stockade.platforms.linux.facts import Facts, Programs, Trials
 
-ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0)
+ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0, 0)
 TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg")
 EVERY_CAPABILITY = (1 << 41) - 1
 DOCKER_CAPABILITIES = 0xA80425FB
@@ -24,7 +24,7 @@ def refused(**steps: int) -> Trials:
     (step,) = steps
     order = ("user_namespace", "id_map", "namespaces", "loopback", "mounts", "processes")
     reached = dict.fromkeys(order[: order.index(step)], 0) if step in order else dict.fromkeys(order, 0)
-    return Trials(**(reached | {"filter": 0, "listener": 0} | steps))
+    return Trials(**(reached | {"filter": 0, "listener": 0, "masks": 0} | steps))
 
 
 DEBIAN = Facts(
@@ -496,6 +496,36 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
                 "start Stockade outside that supervisor",
             ),
             id="listener",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(masks=EACCES)),
+            Finding(
+                Level.MISSING,
+                "reports of refused reads",
+                "denied reads are refused, but not reported here: /dev/fuse cannot be opened",
+                "sudo chmod 666 /dev/fuse",
+            ),
+            id="a closed /dev/fuse",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(masks=ENOENT), euid=0),
+            Finding(
+                Level.MISSING,
+                "reports of refused reads",
+                "denied reads are refused, but not reported here: this kernel has no FUSE",
+                "modprobe fuse",
+            ),
+            id="no /dev/fuse",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(masks=EPERM), marks=("docker",)),
+            Finding(
+                Level.MISSING,
+                "reports of refused reads",
+                "denied reads are refused, but not reported here: /dev/fuse cannot be opened",
+                "give the container the device, as with docker run --device /dev/fuse",
+            ),
+            id="no /dev/fuse for a container",
         ),
     ],
 )

@@ -37,7 +37,7 @@ def test_surroundings_come_first_and_the_sessions_own_mounts_win() -> None:
         Mount("writable", "/p/a", "pin"),
         Mount("read-only", "/p/a/hooks", "protected"),
         Mount("link", "/p/l", "link"),
-        Mount("hidden", "/p/s", "secret"),
+        Mount("guarded", "/p/s", "secret"),
         Mount("hidden", "/t/private", "the sandboxes' own"),
         Mount("writable", "/t/private/tmp-1", "the session's temporary directory"),
     )
@@ -54,7 +54,7 @@ def test_questions_about_names_are_answered_inside_unless_a_rule_is_about_that_f
     assert (plain.operation, plain.target) == ("read-only", "/etc/resolv.conf")
     with open(plain.source) as file:
         assert "nameserver 127.0.0.1\n" in file.read()
-    assert denied == Mount("hidden", "/etc/resolv.conf", "denied")
+    assert denied == Mount("guarded", "/etc/resolv.conf", "denied")
     assert names_file() == os.path.realpath("/etc/resolv.conf")
 
 

@@ -8,11 +8,12 @@ real outweighs all reasoning: if it stood, nothing is blocked; if it fell, somet
 from __future__ import annotations
 
 from enum import Enum
-from errno import EACCES, EAFNOSUPPORT, EINVAL, ENOENT, ENOSYS, EOPNOTSUPP, EPERM, EPROTONOSUPPORT
+from errno import EACCES, EAFNOSUPPORT, EINVAL, ENODEV, ENOENT, ENOSYS, ENXIO, EOPNOTSUPP, EPERM, EPROTONOSUPPORT
 from os import strerror
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.detect import System, detect
+from stockade.platforms.distribution import as_root
 from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING, barrier, container_remedy
 from stockade.platforms.linux.facts import Trials
 from stockade.platforms.requirements import BWRAP, install_command
@@ -204,6 +205,7 @@ def _fallen(facts: Facts, found: tuple[Finding, ...]) -> Iterator[Finding]:
 def _comforts(facts: Facts) -> Iterator[Finding]:
     yield _landlock(facts)
     yield _listener(facts)
+    yield _masks(facts)
     yield _groups(facts)
     if facts.unrouted is not None:
         yield _carried(facts, facts.unrouted)
@@ -232,6 +234,17 @@ def _listener(facts: Facts) -> Finding:
         "filters that notify are not allowed here (another supervisor may hold them): refusals are not told one by one"
     )
     return Finding(Level.MISSING, what, why, container_remedy(facts) or "start Stockade outside that supervisor")
+
+
+def _masks(facts: Facts) -> Finding:
+    what = "reports of refused reads"
+    if facts.trials.masks == 0:
+        return Finding(Level.OK, what, "every refused read is told exactly, and an allowed one costs nothing")
+    absent = facts.trials.masks in {ENOENT, ENODEV, ENXIO}
+    cause = "this kernel has no FUSE" if absent else "/dev/fuse cannot be opened"
+    command = as_root("modprobe fuse" if absent else "chmod 666 /dev/fuse", root=facts.root)
+    remedy = "give the container the device, as with docker run --device /dev/fuse" if facts.container else command
+    return Finding(Level.MISSING, what, f"denied reads are refused, but not reported here: {cause}", remedy)
 
 
 def _groups(facts: Facts) -> Finding:

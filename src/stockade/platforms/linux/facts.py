@@ -27,6 +27,7 @@ class Trials(Value):
     processes: int | None = None
     filter: int | None = None
     listener: int | None = None
+    masks: int | None = None
 
 
 class Programs(Value):

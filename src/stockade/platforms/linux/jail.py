@@ -65,6 +65,15 @@ class Started(Value):
     listener: int = -1
 
 
+class Refused(Value):
+    """What the walls refused to a command, and how often; without a place, in many."""
+
+    number: int
+    operation: str
+    place: str
+    times: int
+
+
 class Ended(Value):
     """The command and all that it started are gone.
 
@@ -105,7 +114,7 @@ class Guests(Value):
     receiving: bool
 
 
-Answer = Started | Ended | Failed | Guests
+Answer = Started | Ended | Failed | Guests | Refused
 State = Literal["new", "building", "ready", "closed"]
 
 
@@ -357,6 +366,9 @@ def _answer(packet: Packet) -> Answer:
         return Ended(
             packet.number, ended.status, ended.user_time / 1e6, ended.system_time / 1e6, ended.peak_memory << 10
         )
+    if packet.kind == message.REFUSED:
+        refused = message.Refused.read(packet)
+        return Refused(packet.number, refused.operation.decode(), os.fsdecode(refused.place), refused.times)
     if packet.kind == message.GUESTS:
         return Guests(*message.read_guests(packet))
     return _failed(packet)

@@ -14,7 +14,7 @@ import os
 import resource
 import select
 
-from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
+from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree, warden
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
 from stockade.platforms.linux.program import program
@@ -58,13 +58,15 @@ def _serve(owner: int, channel: Channel) -> None:
         return
     try:
         build = message.Build.read(packet)
-        pid = _Construction(channel, build, packet.descriptors[: build.shared]).launch()
+        construction = _Construction(channel, build, packet.descriptors[: build.shared])
+        pid = construction.launch()
     except (OSError, ValueError) as error:
         channel.send(message.Failed.of(b"jail", error).packet(0))
         return
     channel.close()
     if pid:
-        _watch(owner, pid)
+        _watch(owner, pid, construction)
+    construction.end_warden()
     packet.close()
 
 
@@ -95,13 +97,20 @@ def _hear(channel: Channel, builder: int) -> Packet | None:
     return channel.receive(wait=False)
 
 
-def _watch(owner: int, pid: int) -> None:
-    """Wait until either is gone; then end the other half."""
+def _watch(owner: int, pid: int, construction: _Construction) -> None:
+    """Wait until either is gone, or going; then end the other half.
+
+    A launcher is dead only when every command is, and one that waits for an answer of the warden dies only when it
+    has that, or when the warden is dead: so that goes first.
+    """
     process = os.pidfd_open(pid)
     poller = select.poll()
     poller.register(owner, select.POLLIN)
     poller.register(process, select.POLLIN)
+    if construction.life >= 0:
+        poller.register(construction.life, select.POLLIN)
     poller.poll()
+    construction.end_warden()
     os.kill(pid, _SIGKILL)
     os.waitpid(pid, 0)
 
@@ -119,23 +128,54 @@ class _Construction:
         self.filters = [program(build.confinement)] if build.confinement else []
         self.filters += build.filters
         self.files = _raise_file_limit()
+        self.warden = 0
+        self.life = -1
 
     def launch(self) -> int:
         """Build the jail in another process; return the launcher's pid, or 0 if that failed."""
         devices = tree.new_devices(self.places, self.identity.outsider) if self.identity.privileged else -1
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         mine, theirs = Channel.pair()
+        doors = Channel.pair() if warden.is_wanted(self.places) else None
+        # The launcher keeps the other end for as long as it lives, by doing nothing about it.
+        self.life, lives = os.pipe() if doors is not None else (-1, -1)
         builder = os.fork()
         if builder == 0:
             try:
                 mine.close()
-                self.become_builder(theirs, devices)
+                if doors is not None:
+                    os.close(self.life)
+                    doors[1].close()
+                self.become_builder(theirs, devices, doors and doors[0])
             finally:
                 os._exit(0)
         theirs.close()
+        if doors is not None:
+            os.close(lives)
+            self.warden = self.fork_warden(*doors)
         if devices >= 0:
             os.close(devices)
         return self.attend(mine, builder)
+
+    def fork_warden(self, launcher_end: Channel, own_end: Channel) -> int:
+        """Have hidden places watched, by a process that lives as long as this one."""
+        pid = os.fork()
+        if pid == 0:
+            try:
+                launcher_end.close()
+                warden.main(own_end, self.places)
+            finally:
+                os._exit(0)
+        launcher_end.close()
+        own_end.close()
+        return pid
+
+    def end_warden(self) -> None:
+        """End the warden, if there is one, and wait for it."""
+        if self.warden:
+            os.kill(self.warden, _SIGKILL)
+            os.waitpid(self.warden, 0)
+            self.warden = 0
 
     def attend(self, channel: Channel, builder: int) -> int:
         """Do for the builder what only a process outside can do."""
@@ -158,7 +198,7 @@ class _Construction:
         channel.close()
         return pid
 
-    def become_builder(self, keeper: Channel, devices: int) -> None:
+    def become_builder(self, keeper: Channel, devices: int, door: Channel | None) -> None:
         """Enter new namespaces, build the jail, leave a launcher in it."""
         step = b"namespaces"
         try:
@@ -170,7 +210,10 @@ class _Construction:
             step = b"mount"
             if devices < 0:
                 devices = tree.new_devices(self.places, None)
-            tree.build(self.places, devices, terminals)
+            masks = -1 if door is None else warden.new_masks(door)
+            if door is not None and masks < 0:
+                door.close()
+            tree.build(self.places, devices, terminals, masks)
             step = b"launcher"
             pid = os.fork()
         except OSError as error:
@@ -179,7 +222,7 @@ class _Construction:
         if pid:
             keeper.send(Packet(_LAUNCHED, pid))
             return
-        launcher.main(self.owner, keeper, self.setting())
+        launcher.main(self.owner, keeper, self.setting(), door if masks >= 0 else None)
 
     def enter_session(self, keeper: Channel) -> None:
         """Enter what all jails of a session share; the first one makes it, and the owner keeps it open for the rest.

@@ -19,6 +19,7 @@ from errno import EMFILE
 
 from stockade.platforms.linux import first_process, kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.hearing import Hearing
 from stockade.platforms.linux.reception import FIRST_NUMBER, Reception
 
 _SIGKILL = 9
@@ -45,8 +46,8 @@ class _Job:
 class Launcher:
     """The loop that serves one session."""
 
-    def __init__(self, owner: Channel, setting: first_process.Setting) -> None:
-        """Take the channel to the owner of the session."""
+    def __init__(self, owner: Channel, setting: first_process.Setting, warden: Channel | None = None) -> None:
+        """Take the channel to the owner of the session, and that to the warden if there is one."""
         self.owner = owner
         self.setting = setting
         self.poller = select.poll()
@@ -59,6 +60,9 @@ class Launcher:
         self.leaving: dict[int, _Job] = {}
         self.unsaid: list[Packet] = []
         self.reception = Reception(self)
+        self.hearing = Hearing(warden, self)
+        if warden is not None:
+            self.poller.register(warden.fileno(), select.POLLIN)
 
     def prove(self) -> Packet:
         """Make the first first-process and answer whether it could build its walls."""
@@ -79,6 +83,8 @@ class Launcher:
                     self.hear(self.jobs[descriptor])
                 elif descriptor in self.leaving:
                     self.bury(descriptor)
+                elif descriptor == self.hearing.fileno():
+                    self.hear_warden(gone=bool(event & select.POLLHUP))
                 elif self.reception.serve(descriptor):
                     continue
                 elif event & ~select.POLLOUT and not self.obey():
@@ -86,6 +92,20 @@ class Launcher:
             self.say_rest()
             if self.spare is None:
                 self.replace_spare()
+
+    def hear_warden(self, *, gone: bool) -> None:
+        """Take what was refused; a warden that was killed is missed by nobody."""
+        self.hearing.hear()
+        if gone:
+            self.poller.unregister(self.hearing.fileno())
+            self.hearing.close()
+
+    def number_of(self, first_process: int) -> int:
+        """Return the number of the command that a first process serves, 0 if there is none."""
+        for job in (*self.jobs.values(), *self.leaving.values()):
+            if job.pid == first_process and job.number is not None:
+                return job.number
+        return next(iter(self.numbers)) if not first_process and len(self.numbers) == 1 else 0
 
     def say(self, packet: Packet) -> None:
         """Answer the owner in order, as soon as it takes answers; closes the packet's descriptors.
@@ -223,6 +243,7 @@ class Launcher:
     def answer(self, job: _Job, packet: Packet) -> None:
         """Tell the owner how it ended, once."""
         if job.number is not None:
+            self.hearing.settle(job.pid)
             self.numbers.pop(job.number, None)
             self.say(Packet(packet.kind, job.number, packet.body))
             job.number = None
@@ -271,7 +292,7 @@ def _terminals() -> tuple[int, ...]:
         return ()
 
 
-def main(owner: Channel, keeper: Channel, setting: first_process.Setting) -> None:
+def main(owner: Channel, keeper: Channel, setting: first_process.Setting, warden: Channel | None = None) -> None:
     """Serve a session from inside its finished jail; the caller ends the process afterwards."""
     kernel.limit_bounding_set(setting.capabilities)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -285,7 +306,7 @@ def main(owner: Channel, keeper: Channel, setting: first_process.Setting) -> Non
     keeper.close()
     gc.disable()
     gc.freeze()
-    launcher = Launcher(owner, setting)
+    launcher = Launcher(owner, setting, warden)
     answer = launcher.prove()
     owner.send(answer)
     answer.close()

@@ -1,7 +1,8 @@
 """What a session and its launcher say to each other, as bytes.
 
 Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive.
-Answers: ready, started, ended, failed, guests.
+Answers: ready, started, ended, failed, guests, refused.
+The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied is said only within the jail: a first process hands its copy of the mounts to the launcher. Visitors, who run
 what the owner ordered, say visit and signal, and hear ended or failed.
 Rules: pure; every text is bytes, as the kernel has it; the same functions write and read.
@@ -31,6 +32,11 @@ ORDER = b"w"
 RECEIVE = b"v"
 VISIT = b"V"
 GUESTS = b"G"
+REFUSED = b"X"
+MASKS = b"M"
+KNOCKED = b"K"
+TELL = b"t"
+TOLD = b"T"
 
 ANNOUNCE = 1
 TERMINAL = 2
@@ -194,6 +200,28 @@ class Ended:
         """Read it."""
         values = [_number(packet.body[at : at + _WORD]) for at in range(0, 5 * _WORD, _WORD)]
         return cls(*values[:4], alone=bool(values[4]))
+
+
+class Refused:
+    """What the walls refused to a command: what it tried, where, and how often; an empty place stands for many."""
+
+    __slots__ = ("operation", "place", "times")
+
+    def __init__(self, operation: bytes, place: bytes, times: int = 1) -> None:
+        """Take the operation as one of the words of violations."""
+        self.operation = operation
+        self.place = place
+        self.times = times
+
+    def packet(self, number: int) -> Packet:
+        """Write it."""
+        return Packet(REFUSED, number, pack([_integer(self.times), self.operation, self.place]))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Refused:
+        """Read it."""
+        times, operation, place = packet.fields()
+        return cls(operation, place, _number(times))
 
 
 class Failed:

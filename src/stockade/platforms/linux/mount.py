@@ -13,9 +13,9 @@ from stockade.annotation import Literal
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 
-Operation = Literal["read-only", "writable", "hidden", "temporary", "absent", "link"]
+Operation = Literal["read-only", "writable", "hidden", "guarded", "temporary", "absent", "link"]
 
-_OPERATIONS = ("read-only", "writable", "hidden", "temporary", "absent", "link")
+_OPERATIONS = ("read-only", "writable", "hidden", "guarded", "temporary", "absent", "link")
 _OWN = ("/dev", "/proc")
 
 
@@ -23,9 +23,10 @@ class Mount(Value):
     """One place and how it is shown.
 
     ``writable``: as the host has it. ``read-only``: seen, never changed. ``hidden``: every access is refused
-    with "Permission denied", save what a later mount shows again inside it. ``temporary``: empty,
-    writable, gone with the session. ``absent``: nothing that could be read or written, on a placeholder.
-    ``link``: a link, kept as it is. ``source`` shows another place there instead.
+    with "Permission denied", save what a later mount shows again inside it. ``guarded``: hidden, and where masks can
+    be had (see ``warden``) the owner is told who wanted what. ``temporary``: empty, writable, gone with the
+    session. ``absent``: nothing that could be read or written, on a placeholder. ``link``: a link, kept as it
+    is. ``source`` shows another place there instead.
     """
 
     operation: Operation

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 _OPERATIONS: Final[dict[Operation, MountOperation]] = {
     Operation.READ_ONLY: "read-only",
     Operation.WRITABLE: "writable",
-    Operation.HIDDEN: "hidden",
+    Operation.HIDDEN: "guarded",
     Operation.PIN: "writable",
     Operation.LINK: "link",
 }

@@ -20,6 +20,7 @@ import os
 import stat
 
 from stockade.platforms.linux import kernel
+from stockade.platforms.linux.mask import name_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 READ_ONLY = b"read-only"
 WRITABLE = b"writable"
 HIDDEN = b"hidden"
+GUARDED = b"guarded"
 TEMPORARY = b"temporary"
 ABSENT = b"absent"
 LINK = b"link"
@@ -36,6 +38,8 @@ DEVICES = b"/dev"
 _WALLS = b".walls"
 _WALL_FILE = b".walls/file"
 _WALL_DIRECTORY = b".walls/directory"
+_MASKS = b".walls/masks"
+_CLOSED = frozenset({HIDDEN, GUARDED})
 _NODES = (b"null", b"zero", b"full", b"random", b"urandom", b"tty")
 _LINKS = (
     (b"fd", b"/proc/self/fd"),
@@ -77,7 +81,7 @@ def arrange(mounts: list[tuple[bytes, bytes, bytes]]) -> list[Place]:
         if operation in {READ_ONLY, WRITABLE}:
             place.copied_first = (
                 place.source != target
-                or around in {HIDDEN, TEMPORARY}
+                or around in {HIDDEN, GUARDED, TEMPORARY}
                 or (operation == WRITABLE and around != WRITABLE)
             )
         places.append(place)
@@ -117,10 +121,11 @@ def _furnish_devices(root: int) -> None:
 def _furnish_walls(root: int, places: list[Place], owner: tuple[int, int] | None) -> None:
     os.mkdir(_WALLS, _PASS_ONLY, dir_fd=root)
     os.mkdir(_WALL_DIRECTORY, _NO_ACCESS, dir_fd=root)
+    os.mkdir(_MASKS, _NO_ACCESS, dir_fd=root)
     os.close(os.open(_WALL_FILE, _NAMES, _NO_ACCESS, dir_fd=root))
-    made = [_WALLS, _WALL_DIRECTORY, _WALL_FILE]
+    made = [_WALLS, _WALL_DIRECTORY, _WALL_FILE, _MASKS]
     for place in places:
-        if place.outer >= 0 and places[place.outer].operation == HIDDEN:
+        if place.outer >= 0 and places[place.outer].operation in _CLOSED:
             _furnish_way(root, place, places[place.outer].target, wall_with_ways(place.outer), made)
     if owner is not None:
         for name in made:
@@ -136,11 +141,16 @@ def _furnish_way(root: int, place: Place, hidden: bytes, wall: bytes, made: list
         path += b"/" + step
         _make_directory(root, path, made)
     path += b"/" + steps[-1]
-    if place.operation == TEMPORARY or stat.S_ISDIR(os.lstat(place.source).st_mode):
+    if is_directory(place):
         _make_directory(root, path, made)
     elif path not in made:
         os.close(os.open(path, _NAMES, _NO_ACCESS, dir_fd=root))
         made.append(path)
+
+
+def is_directory(place: Place) -> bool:
+    """Tell whether a place that is shown again needs a directory to be mounted on."""
+    return place.operation == TEMPORARY or stat.S_ISDIR(os.lstat(place.source).st_mode)
 
 
 def _make_directory(root: int, path: bytes, made: list[bytes]) -> None:
@@ -154,17 +164,34 @@ def wall_with_ways(index: int) -> bytes:
     return b"%b/%d" % (_WALLS, index)
 
 
-def build(places: list[Place], devices: int, terminals: int) -> None:
-    """Turn the mounts of this namespace into the jail's; the last step that sees the host as it is."""
+def build(places: list[Place], devices: int, terminals: int, masks: int = -1) -> None:
+    """Turn the mounts of this namespace into the jail's; the last step that sees the host as it is.
+
+    ``masks`` is the file system of guarded places, detached; without it they are merely hidden.
+    """
     copies = {place.target: _copy_path(place.source) for place in places if place.copied_first and place.target != b"/"}
     nodes = {name: copy for name in _NODES if (copy := _copy_node(name)) is not None}
     _close_tree(open_root=any(place.target == b"/" for place in places))
     _put_devices(devices, nodes, terminals)
-    walled = {place.outer for place in places if place.outer >= 0 and places[place.outer].operation == HIDDEN}
+    walled = {place.outer for place in places if place.outer >= 0 and places[place.outer].operation in _CLOSED}
+    if masks >= 0:
+        kernel.move_mount(masks, kernel.AT_FDCWD, b"%b/%b" % (DEVICES, _MASKS))
+        os.close(masks)
     for index, place in enumerate(places):
         if place.target == b"/":
             continue
-        lay(place, copies.pop(place.target, None), wall_with_ways(index) if index in walled else b"")
+        copy = copies.pop(place.target, None)
+        if masks >= 0 and place.operation == GUARDED:
+            copy = _mask(index, place)
+        lay(place, copy, wall_with_ways(index) if index in walled else b"")
+    if masks >= 0:
+        kernel.umount(b"%b/%b" % (DEVICES, _MASKS))
+
+
+def _mask(index: int, place: Place) -> int:
+    """Copy the mask of a place; see ``mask``."""
+    name = name_of(index, directory=stat.S_ISDIR(os.lstat(place.target).st_mode))
+    return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b/%b" % (DEVICES, _MASKS, name), kernel.OPEN_TREE_CLONE)
 
 
 def _close_tree(*, open_root: bool) -> None:
@@ -196,9 +223,9 @@ def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:
 
 
 def _material(place: Place, target: int, wall: bytes) -> int:
-    if place.operation == HIDDEN:
-        is_directory = stat.S_ISDIR(os.fstat(target).st_mode)
-        name = wall or (_WALL_DIRECTORY if is_directory else _WALL_FILE)
+    if place.operation in _CLOSED:
+        directory = stat.S_ISDIR(os.fstat(target).st_mode)
+        name = wall or (_WALL_DIRECTORY if directory else _WALL_FILE)
         return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
     if place.operation == TEMPORARY:
         attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV

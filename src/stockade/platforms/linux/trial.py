@@ -14,7 +14,7 @@ import ctypes
 import os
 from errno import ENOSYS
 
-from stockade.platforms.linux import identity, kernel
+from stockade.platforms.linux import identity, kernel, warden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -56,7 +56,9 @@ def main() -> None:
         ("mounts", _mount),
         ("processes", _show_processes),
     ]
+    masks: list[Step] = [*jail[:3], ("masks", _mask)]
     lines = [*attempt(jail), *attempt([("filter", _filter)]), *attempt([("listener", _listen)])]
+    lines += [line for line in attempt(masks) if line.startswith("masks ")]
     lines += [f"landlock {max(_call(_LANDLOCK_CREATE_RULESET, 0, 0, _LANDLOCK_VERSION), 0)}"]
     lines += [f"absent {name}" for name, number in NEEDED_CALLS.items() if _absent(number)]
     os.write(1, "\n".join(lines).encode())
@@ -111,6 +113,12 @@ def _mount() -> None:
     os.close(kernel.new_filesystem(b"devpts"))
     own = kernel.new_filesystem(b"tmpfs")
     kernel.move_mount(own, kernel.AT_FDCWD, b"/dev")
+
+
+def _mask() -> None:
+    """Make a file system whose requests this process could answer."""
+    end = os.open(warden.DEVICE, os.O_RDWR | os.O_CLOEXEC)
+    os.close(kernel.new_filesystem(b"fuse", warden.options(end)))
 
 
 def _show_processes() -> None:

@@ -14,7 +14,7 @@ from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
 from stockade.filesystem.scan import Scan, plan_now
 from stockade.network.host_port import host_ports
-from stockade.platforms.backend import Outcome
+from stockade.platforms.backend import Outcome, Report
 from stockade.platforms.linux import entrance, placeholders
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux.cleanup import clean_up
@@ -88,6 +88,7 @@ class LinuxWalls:
         self._ticket = 0
         self._door: Door | None = None
         self._commons = Commons()
+        self._reports: list[Report] = []
         #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
         self._pending: Lease | None = None
 
@@ -186,6 +187,11 @@ class LinuxWalls:
             if cell is not None:
                 outcomes += self._hear(cell)
         return tuple(outcomes)
+
+    def take_reports(self) -> tuple[Report, ...]:
+        """Return what was refused since."""
+        taken, self._reports = tuple(self._reports), []
+        return taken
 
     def close(self) -> None:
         """End everything and wait for it."""
@@ -296,6 +302,10 @@ class LinuxWalls:
             return []
         if isinstance(answer, jails.Guests):
             self._note(cell, answer)
+            return []
+        if isinstance(answer, jails.Refused):
+            ticket = cell.tickets.get(answer.number, 0)
+            self._reports.append(Report(ticket, answer.operation, answer.place, answer.times))
             return []
         ticket = cell.tickets.pop(answer.number)
         del self._places[ticket]
