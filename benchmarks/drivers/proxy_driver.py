@@ -35,7 +35,12 @@ async def serve(port: str) -> None:
     address = f"127.0.0.1:{listener.getsockname()[1]}"
     print(f"http://{credential.user}:{credential.token}@{address}", flush=True)
     ended = asyncio.Event()
-    asyncio.get_running_loop().add_reader(0, lambda: os.read(0, 1) or ended.set())
+
+    def read() -> None:
+        if not os.read(0, 1):
+            ended.set()
+
+    asyncio.get_running_loop().add_reader(0, read)
     await ended.wait()
     await proxy.close()
 

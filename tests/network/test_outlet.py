@@ -144,7 +144,6 @@ def test_a_connection_that_stands_is_judged_again_by_its_address(play: Play) -> 
 def test_another_name_than_the_one_connected_to_is_a_denial_in_words() -> None:
     decision = other_name(Destination.parse("a.test:443"), 'its TLS server name is "b.test"')
     assert str(decision) == (
-        "denied: a.test:443: the connection was made for one name and used for another: "
-        'its TLS server name is "b.test"'
+        'denied: a.test:443: the connection was made for one name and used for another: its TLS server name is "b.test"'
     )
     assert refusal_of(decision).cause is Cause.OTHER_HOST
