@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.tool.directory import WorkingDirectory, read_report, roots, shell_words
+from stockade.tool.directory import WorkingDirectory, may_move, read_report, roots, shell_words
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,8 +45,41 @@ def test_every_shell_reports_where_it_ends(
     words = shell_words(str(shutil.which(shell)), line, report)
     ran = subprocess.run(words, cwd=start, capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stdout, ran.stderr) == (status, printed, "")
-    assert read_report(report) == str(start / below)
+    assert read_report(report) == (str(start / below) if may_move(line) else None)
     assert not os.path.lexists(report)
+
+
+MOVING = {
+    "cd": "cd x",
+    "in a list": "ls && cd x",
+    "in a pipe": "cd x | ls",
+    "by a variable": "$x y",
+    "by another builtin": "builtin cd x",
+    "by a file": ". ./x",
+    "by a text": "eval 'cd x'",
+    "in a function": "f() { cd x; }; f",
+    "in braces": "{ cd x; }",
+    "in a loop": "for x in a; do cd $x; done",
+    "pushd": "pushd x",
+}
+STAYING = {
+    "a command": "make all",
+    "several": "make && git commit -m 'cd x'; ls | wc",
+    "an argument": "echo cd x",
+    "an assignment": "A=cd",
+    "nothing": "",
+}
+
+
+@pytest.mark.parametrize("line", MOVING.values(), ids=MOVING)
+def test_what_may_move(line: str) -> None:
+    assert may_move(line)
+
+
+@pytest.mark.parametrize("line", STAYING.values(), ids=STAYING)
+def test_what_cannot_move_is_run_as_it_stands(line: str) -> None:
+    assert not may_move(line)
+    assert shell_words("/bin/bash", line, "/r") == ("/bin/bash", "-c", line)
 
 
 def test_a_wrong_line_is_the_shells_affair(tmp_path: Path) -> None:

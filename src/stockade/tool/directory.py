@@ -3,6 +3,7 @@
 A shell is started for each call; on leaving it reports where it is, in a file of the session's temporary directory.
 Rules:
 
+- Nothing is reported where the line cannot have moved.
 - Only a call that ends elsewhere than it began moves the directory; background jobs never do.
 - The file is written by a command that nobody has read: it is opened without following links, read up to a bound, and
   believed only if it names a directory. To lie in it gains nothing that ``cd`` would not.
@@ -19,8 +20,10 @@ import os
 import stat
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.path_pattern import is_at_or_below
+from stockade.policy.shell_line import parse
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -29,15 +32,30 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 _LONGEST: Final = 4096
+# Builtins that change the directory, or run lines that may. (Functions and aliases are in no line that is understood.)
+_MOVING: Final = frozenset(("cd", "chdir", "pushd", "popd", "eval", "source", ".", "command", "builtin", "noglob", "-"))
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
 def shell_words(shell: str, line: str, report: str) -> tuple[str, ...]:
-    """Return the words that run a line in a shell, which reports its last directory in a file."""
+    """Return the words that run a line in a shell, which reports its last directory in a file if that may change."""
+    if not may_move(line):
+        # A shell that has nothing to do at its end becomes its last command, which saves a process.
+        return shell, "-c", line
     # The line finds no arguments and no name but the shell's, and a wrong line cannot break what stands around it.
     quoted = "'" + report.replace("'", "'\\''") + "'"
     script = f'trap "pwd -P >|{_in_double_quotes(quoted)} 2>/dev/null" EXIT; __line=$1; shift; eval "$__line"'
     return shell, "-c", script, os.path.basename(shell), line
+
+
+def may_move(line: str) -> bool:
+    """Say whether a line may end in another directory than it begins in."""
+    try:
+        commands = parse(line)
+    except InvalidTextError:
+        return True
+    names = [command.words[0] for command in commands if command.words]
+    return any(not name.literal or name.text in _MOVING for name in names)
 
 
 def _in_double_quotes(text: str) -> str:
