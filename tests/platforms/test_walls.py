@@ -19,6 +19,15 @@ def test_linux_has_walls(tmp_path: Path) -> None:
     walls.close()
 
 
+def test_macos_has_walls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = os.uname_result(("Darwin", "n", "r", "v", "m"))
+    monkeypatch.setattr(os, "uname", lambda: system)
+    walls = make_walls(str(tmp_path / "tmp"))
+    assert type(walls).__name__ == "MacWalls"
+    walls.close()
+    walls.close()
+
+
 def test_other_systems_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     system = os.uname_result(("Plan9", "n", "r", "v", "m"))
     monkeypatch.setattr(os, "uname", lambda: system)

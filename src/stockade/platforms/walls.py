@@ -40,5 +40,9 @@ def make_walls(temporary: str) -> Walls:
         from stockade.platforms.linux.walls import LinuxWalls
 
         return LinuxWalls(temporary)
+    if system == "Darwin":
+        from stockade.platforms.macos.walls import MacWalls
+
+        return MacWalls(temporary)
     message = f"there are no walls for this platform yet: {system}"
     raise UnavailableError(message, "use Linux, or WSL2 on Windows")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from stockade.filesystem.planning import make_plan
-from stockade.platforms.macos.seatbelt import make_profile
+from stockade.platforms.macos.seatbelt import Own, make_profile
 from stockade.policy.files import FileRules, survey
 from stockade.policy.model import Sockets
 from stockade.policy.path_pattern import PathPattern
@@ -15,6 +16,7 @@ from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from stockade.filesystem.terrain import Entries, Interest, Kind
 
@@ -85,6 +87,7 @@ class Case:
         sockets: Sockets | None = None,
         ports: tuple[int, ...] = (),
         temporary: str = "",
+        private: str = "",
     ) -> None:
         self.disk = Forest({CWD: ""} if entries is None else entries)
         write_allow, write_deny, read_deny, read_allow = (
@@ -98,7 +101,7 @@ class Case:
             self.disk,
             sockets=sockets or Sockets((), False, False, None, None),
             ports=ports,
-            temporary=temporary,
+            own=Own(temporary, private),
         )
 
 
@@ -117,3 +120,28 @@ def case() -> Callable[..., Case]:
 def forest() -> type[Forest]:
     """Return what makes a disk in memory."""
     return Forest
+
+
+# Stands for sandbox-exec where there is none: reads the profile as the evaluator does, and becomes the rest.
+FAKE: Final = """#!{python}
+import os, sys
+sys.path += {path!r}
+from stockade.platforms.macos.evaluator import Evaluator
+assert sys.argv[1] == "-p", sys.argv
+Evaluator(sys.argv[2])
+with open({record!r}, "a", encoding="utf-8", errors="surrogateescape") as file:
+    file.write(sys.argv[2])
+os.execvp(sys.argv[3], sys.argv[3:])
+"""
+
+
+@pytest.fixture
+def fake_sandbox(tmp_path: Path) -> str:
+    """Return a program that stands for sandbox-exec; the profiles that it was given are in ``profiles`` beside it."""
+    program = tmp_path / "fake" / "sandbox-exec"
+    program.parent.mkdir()
+    (program.parent / "profiles").touch()
+    text = FAKE.format(python=sys.executable, path=sys.path, record=str(program.parent / "profiles"))
+    program.write_text(text, "utf-8")
+    program.chmod(0o755)
+    return str(program)

@@ -65,6 +65,7 @@ POLICIES: Final[Mapping[str, Mapping[str, Any]]] = {
         "sockets": CLOSED.but(unix=(AGENT,), local_binding=True),
         "ports": (3128, 1080),
         "temporary": "/private/var/folders/ab/T/stockade/tmp-1",
+        "private": "/private/var/folders/ab/T/stockade",
     },
     "aliases": {
         "entries": {"/tmp": "private/tmp", "/private/tmp/out": "", W: ""},
@@ -111,6 +112,16 @@ def test_the_base_opens_no_file_for_writing() -> None:
     for path in ("/a", "/Users/ann/x", "/private/tmp/x", "/dev/disk0", "/dev/nullx", "/dev/fd"):
         for operation in ("file-write-data", "file-write-create", "file-write-unlink", "file-write-mode"):
             assert not walls.allows_file(operation, path)
+
+
+def test_what_is_around_the_temporary_directory_is_hidden(case: Callable[..., Case]) -> None:
+    walls = Evaluator(case(write=["/p"], temporary="/p/o/tmp-1", private="/p/o").profile.text)
+    for operation in ("file-read-data", "file-write-create"):
+        assert walls.allows_file(operation, "/p/o/tmp-1/x")
+        assert not walls.allows_file(operation, "/p/o/order-1")
+        assert not walls.allows_file(operation, "/p/o/tmp-2/x")
+        assert not walls.allows_file(operation, "/p/o", "DIRECTORY")
+    assert walls.allows_file("file-read-metadata", "/p/o", "DIRECTORY")
 
 
 def test_a_profile_that_is_too_large_is_refused(case: Callable[..., Case]) -> None:

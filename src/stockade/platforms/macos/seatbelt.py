@@ -15,7 +15,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.escape import escape
 from stockade.platforms.macos import network_rules, write_rules
-from stockade.platforms.macos.place_filter import at_or_below
+from stockade.platforms.macos.place_filter import at, at_or_below
 from stockade.platforms.macos.read_rules import parents_of_shown, read_denies
 from stockade.platforms.macos.sexpr import Quoted, bytes_of, show
 from stockade.value import Value
@@ -51,6 +51,16 @@ class Profile(Value):
         return self.text.replace(UNTAGGED, message)
 
 
+class Own(Value):
+    """What is the session's own: where commands may keep things, and what is around that and none of their business."""
+
+    temporary: str = ""
+    private: str = ""
+
+
+NOTHING: Final = Own()
+
+
 class _Section(Value):
     title: str
     forms: tuple[Form, ...]
@@ -60,7 +70,7 @@ class _Section(Value):
 
 
 def make_profile(
-    ground: Ground, plan: Plan, places: Places, *, sockets: Sockets, ports: Iterable[int] = (), temporary: str = ""
+    ground: Ground, plan: Plan, places: Places, *, sockets: Sockets, ports: Iterable[int] = (), own: Own = NOTHING
 ) -> Profile:
     """Return the profile for rules laid over a disk, or raise ``UnavailableError`` if it would be too large.
 
@@ -70,8 +80,8 @@ def make_profile(
         _Section("Everything that nothing below allows", (_rule("deny", ("default",), ()),)),
         *_reads(ground, plan, places),
         *_writes(ground, plan, places),
-        *_temporary(temporary),
-        *_network(sockets, tuple(ports), temporary),
+        *_own(own),
+        *_network(sockets, tuple(ports), own.temporary),
     ]
     head, *rest = [section.text() for section in sections if section.forms]
     text = "\n\n".join(("(version 1)", head, base(), *rest)) + "\n"
@@ -119,9 +129,12 @@ def _writes(ground: Ground, plan: Plan, places: Places) -> Iterator[_Section]:
     yield _Section("What holds something closed stays where it is", _denying(unlink, guarded))
 
 
-def _temporary(temporary: str) -> Iterator[_Section]:
-    if temporary:
-        filters = at_or_below(temporary)
+def _own(own: Own) -> Iterator[_Section]:
+    if own.private:
+        hidden = _denying(("file-read*", "file-write*"), at_or_below(own.private))
+        yield _Section("What belongs to Stockade", (*hidden, *_allowing(("file-read-metadata",), at(own.private))))
+    if own.temporary:
+        filters = at_or_below(own.temporary)
         yield _Section("The session's own temporary directory", _allowing(("file-read*", "file-write*"), filters))
 
 
