@@ -38,7 +38,7 @@ _STATUS = 4096
 #: Refusals are told together at most this late, in seconds.
 _DELAY = 0.05
 #: What a supervisor asks on behalf of a command is asked by the command itself within this time.
-_SOON = 1.0
+_SOON = 0.05
 _MOST_EXPECTED = 1000
 # The kernel gave the request up meanwhile, or was interrupted before it had one.
 _PASSING = frozenset({ENOENT, EINTR, EAGAIN})
@@ -161,7 +161,7 @@ class _Warden:
             request = fuse.Request.read(data)
             answer = self.masks.answer(request)
             if answer.refused:
-                self.note(request.pid, answer.refused)
+                self.note(request, answer.refused)
             if answer.reply is not None:
                 self.reply(answer.reply)
 
@@ -173,10 +173,11 @@ class _Warden:
             if error.errno not in _PASSING:
                 raise
 
-    def note(self, thread: int, path: bytes) -> None:
+    def note(self, request: fuse.Request, path: bytes) -> None:
         """Count a refusal, unless it was none of a command's; the first of each is told before it is answered."""
-        who = self.lineage.of(thread) if thread else lineage.UNKNOWN
-        if who == lineage.BESIDE:
+        who = self.lineage.of(request.pid) if request.pid else lineage.UNKNOWN
+        # A change of what is masked itself is refused by the kernel without asking, so nothing comes after that.
+        if who == lineage.BESIDE and request.opcode == fuse.LOOKUP:
             self.expect(path)
         if who < 0 or self.was_expected(path):
             return
