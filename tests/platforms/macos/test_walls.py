@@ -278,3 +278,40 @@ def test_a_session_with_its_proxies(tmp_path: Path, fake_sandbox: str) -> None:
         assert violation.target == "other.example:80"
     finally:
         session.close()
+
+
+LOG = """#!{python}
+import json, os, sys, time
+suffix = sys.argv[-1].split('"')[1]
+sys.path += {path!r}
+from stockade.platforms.macos.tag import encode
+while not os.path.exists({ready!r}):
+    time.sleep(0.01)
+message = "Sandbox: sh(9) deny(1) file-write-create {target}" + chr(10) + encode(1, "x", suffix)
+print(json.dumps(dict(eventMessage=message)), flush=True)
+time.sleep(300)
+"""
+
+
+def test_what_the_log_tells_becomes_a_violation(tmp_path: Path, fake_sandbox: str) -> None:
+    target, ready, log = "/opt/forbidden", tmp_path / "w" / "ready", tmp_path / "log"
+    log.write_text(LOG.format(python=sys.executable, path=sys.path, ready=str(ready), target=target))
+    log.chmod(0o755)
+    session = Session(_policy(tmp_path), lambda temporary: MacWalls(temporary, sandbox=fake_sandbox, log=str(log)))
+    session.open()
+    try:
+        with open(os.devnull, "r+b") as nothing:
+            running = session.start("echo > ready; sleep 300", (nothing.fileno(),) * 3)
+        deadline = time.monotonic() + PATIENCE
+        while not len(session.violations):
+            assert select.select([session], [], [], max(0.0, deadline - time.monotonic()))[0], "nothing was said"
+            session.pump()
+        (violation,) = session.violations
+        assert (violation.command, violation.operation.value, violation.target) == (
+            running.command_id,
+            "create",
+            target,
+        )
+        assert "sandbox.filesystem.allowWrite" in violation.remedy
+    finally:
+        session.close()

@@ -16,6 +16,7 @@ from stockade.errors import UnavailableError
 from stockade.filesystem.scan import plan_now
 from stockade.platforms.backend import Entrance, Outcome
 from stockade.platforms.macos.keeper_process import KeeperProcess, package_path
+from stockade.platforms.macos.monitor import LOG, Monitor
 from stockade.platforms.macos.seatbelt import Own, make_profile
 from stockade.platforms.macos.start import SANDBOX_EXEC
 from stockade.platforms.macos.strays import MARK
@@ -41,8 +42,8 @@ _KINDS: Final = ("http", "socks")
 class MacWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
-    def __init__(self, temporary: str, *, sandbox: str = SANDBOX_EXEC) -> None:
-        """Start the keeper at once; ``sandbox`` is the program that applies a profile."""
+    def __init__(self, temporary: str, *, sandbox: str = SANDBOX_EXEC, log: str = LOG) -> None:
+        """Start the keeper at once; ``sandbox`` is the program that applies a profile, ``log`` the one that tells."""
         self.suffix = new_suffix()
         self._temporary = temporary
         self._sandbox = sandbox
@@ -56,6 +57,8 @@ class MacWalls:
         self._tickets: set[int] = set()
         self._ticket = 0
         self._orders: list[str] = []
+        self._monitor = Monitor(self.suffix, log)
+        self._watch_monitor()
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Make the profile for rules and disk as they are now, unless the last one still fits."""
@@ -167,12 +170,19 @@ class MacWalls:
         return tuple(outcomes)
 
     def take_reports(self) -> tuple[Report, ...]:
-        """Return nothing: what the log says is not heard yet."""
-        return ()
+        """Return what the log has told since. It is late now and then: what comes after its command belongs to none."""
+        before = self._monitor.fileno()
+        reports = self._monitor.receive()
+        if self._monitor.fileno() != before:
+            self._watch.remove(before)
+            self._watch_monitor()
+        return reports
 
     def close(self) -> None:
         """End everything and wait for it."""
         self._drop_keeper()
+        self._watch.remove(self._monitor.fileno())
+        self._monitor.close()
         self._tickets.clear()
         for entrance in self._entrances:
             os.close(entrance.descriptor)
@@ -208,6 +218,10 @@ class MacWalls:
         keeper = KeeperProcess()
         self._watch.add(keeper.fileno())
         return keeper
+
+    def _watch_monitor(self) -> None:
+        if self._monitor.fileno() >= 0:
+            self._watch.add(self._monitor.fileno())
 
     def _drop_keeper(self) -> None:
         keeper, self._keeper = self._keeper, None
