@@ -87,6 +87,21 @@ def test_an_end_before_joining_is_passed_on() -> None:
     relayed(body)
 
 
+def test_what_both_said_before_joining_and_ending_is_passed_on() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        for end, words in ((client, b"question"), (server, b"answer")):
+            end[1].write(words)
+        await asyncio.sleep(0.05)
+        for side in (pair.client, pair.server):
+            side.eof_received()  # as a stream tells it that had come to its end when it was given
+        pair.join()
+        assert (await server[0].read(), await client[0].read()) == (b"question", b"answer")
+        await asyncio.sleep(0.05)
+        assert len(relays) == 0
+
+    relayed(body)
+
+
 def test_a_slow_reader_slows_the_writer() -> None:
     async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
         pair.join()

@@ -9,7 +9,6 @@ command as soon as it is known.
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 
 from stockade.annotation import TYPE_CHECKING, Final
@@ -52,7 +51,7 @@ class ClientConnection:
         self._entrance = entrance
         self._caller: Caller | None = None
         self._given: Credentials | None = None
-        self._deadline = asyncio.get_running_loop().time() + visit.limits.handshake_seconds
+        self._deadline = visit.deadline
 
     async def serve(self) -> None:
         """Serve it until it is over, or a tunnel."""

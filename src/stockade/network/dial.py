@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from stockade.policy.host import Host
     from stockade.policy.port import Port
 
+_NONBLOCK: Final = getattr(socket, "SOCK_NONBLOCK", 0)  # macOS has none
+_BEGUN: Final = frozenset({0, errno.EINPROGRESS, errno.EINTR})
 _FAMILIES: Final = {HostKind.IPV4: socket.AF_INET, HostKind.IPV6: socket.AF_INET6}
 _FAILURES: Final = {
     errno.ECONNREFUSED: Failure.REFUSED,
@@ -66,14 +68,19 @@ def interleave(addresses: Iterable[Host]) -> tuple[Host, ...]:
     return tuple(address for pair in zip_longest(first, second) for address in pair if address is not None)
 
 
-async def dial(addresses: Sequence[Host], port: Port, pace: Pace | None = None) -> socket.socket:
-    """Return a connected, non-blocking socket to one of the addresses, or raise ``ConnectError``."""
+async def dial(
+    addresses: Sequence[Host], port: Port, pace: Pace | None = None, begun: socket.socket | Failure | None = None
+) -> socket.socket:
+    """Return a connected, non-blocking socket to one of the addresses, or raise ``ConnectError``.
+
+    ``begun`` is what ``begin`` has returned for the one address that there is, if that was called already.
+    """
     pace = pace or Pace()
     order = interleave(addresses)[: pace.most]
     where = f"{order[0]}:{port}" if order else f"port {port}"
     try:
         if len(order) == 1:
-            outcome = await _attempt(order[0], port, pace.seconds)
+            outcome = await _attempt(order[0], port, pace.seconds, begun)
         else:
             async with asyncio.timeout(pace.seconds):
                 outcome = await _race(order, port, pace.stagger)
@@ -89,19 +96,49 @@ def failure_of(error: OSError) -> Failure:
     return _FAILURES.get(error.errno or 0, Failure.OTHER)
 
 
-async def _attempt(address: Host, port: Port, seconds: float | None = None) -> socket.socket | Failure:
+def begin(address: Host, port: Port) -> socket.socket | Failure:
+    """Begin to connect, without waiting for anything; whether that was all, ``stands`` says."""
     try:
-        connection = socket.socket(_FAMILIES[address.kind], socket.SOCK_STREAM)
+        connection = socket.socket(_FAMILIES[address.kind], socket.SOCK_STREAM | _NONBLOCK)
     except OSError as error:
         return failure_of(error)
     try:
-        connection.setblocking(False)
+        if not _NONBLOCK:
+            connection.setblocking(False)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        place = (address.text, port.number)
-        if connection.connect_ex(place) and not _stands(connection):
+        code = connection.connect_ex((address.text, port.number))
+    except OSError as error:
+        connection.close()
+        return failure_of(error)
+    except BaseException:
+        connection.close()
+        raise
+    if code in _BEGUN:
+        return connection
+    connection.close()
+    return _FAILURES.get(code, Failure.OTHER)
+
+
+def stands(connection: socket.socket) -> bool:
+    """Say whether a connection that was only begun is complete: on one machine it is at once."""
+    try:
+        connection.getpeername()
+    except OSError:
+        return False
+    return True
+
+
+async def _attempt(
+    address: Host, port: Port, seconds: float | None = None, begun: socket.socket | Failure | None = None
+) -> socket.socket | Failure:
+    connection = begin(address, port) if begun is None else begun
+    if isinstance(connection, Failure):
+        return connection
+    try:
+        if not stands(connection):
             async with asyncio.timeout(seconds):
-                await _connected(connection, place)
+                await _connected(connection, (address.text, port.number))
     except TimeoutError as error:
         connection.close()
         if error.errno is None:
@@ -114,15 +151,6 @@ async def _attempt(address: Host, port: Port, seconds: float | None = None) -> s
         connection.close()
         raise
     return connection
-
-
-def _stands(connection: socket.socket) -> bool:
-    """Say whether a connection that was only begun is complete: on one machine it is at once."""
-    try:
-        connection.getpeername()
-    except OSError:
-        return False
-    return True
 
 
 async def _connected(connection: socket.socket, place: tuple[str, int]) -> None:

@@ -33,7 +33,7 @@ from stockade.policy.port import Port
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
 
     from stockade.policy.host import Host
 
@@ -200,15 +200,23 @@ class Gate:
 
     async def decide(self, host: str, port: int | str, *, command: str, granted: set[Destination]) -> NetworkDecision:
         """Decide on one request; ``granted`` are the destinations that were allowed once on its connection."""
+        decision = self.decide_at_once(host, port, granted)
+        destination = decision.destination
+        if decision.verdict is not Verdict.ASK or destination is None:
+            return decision
+        return await self._asked(destination, command, granted)
+
+    def decide_at_once(
+        self, host: str, port: int | str, granted: Collection[Destination] = frozenset()
+    ) -> NetworkDecision:
+        """Decide on one request as far as that goes without asking: it may have to be asked about."""
         decision = self._check_literal(self._decide(host, port))
         destination = decision.destination
         if decision.verdict is not Verdict.ASK or destination is None:
             return decision
         if destination in granted:
             return decision.answered(yes=True)
-        if destination in self._remembered:
-            return self._settled(destination)
-        return await self._asked(destination, command, granted)
+        return self._settled(destination) if destination in self._remembered else decision
 
     async def _asked(self, destination: Destination, command: str, granted: set[Destination]) -> NetworkDecision:
         question = self._open.get(destination) or self._put_question(destination, command)

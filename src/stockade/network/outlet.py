@@ -114,11 +114,25 @@ class Outlet:
             return Opened(await self._connect(route, plain=plain), route)
         except ConnectError as error:
             assert decision.destination is not None  # noqa: S101 - nothing else is ever routed
-            late = error.failure is Failure.TIMED_OUT
-            return Closed(refusal.unreachable(decision.destination, error.message, timed_out=late), error.failure)
+            return _failed(decision.destination, error)
 
-    async def _connect(self, route: Route, *, plain: bool) -> Stream:
-        connection = await dial(route.addresses, route.port, self._pace)
+    def direct(self, host: str, port: int | str) -> Route | None:
+        """Return the way of a tunnel that is allowed without a question and leads to one known address.
+
+        ``None`` says nothing: ``decide`` and ``open`` find the way, or the words.
+        """
+        decision = self.gate.decide_at_once(host, port)
+        return self._router.direct(decision) if decision.verdict is Verdict.ALLOW else None
+
+    async def complete(self, route: Route, begun: socket.socket | Failure) -> Outcome:
+        """Make a connection of which no more was done than to ``begin`` to dial it, without an upstream proxy."""
+        try:
+            return Opened(await self._connect(route, plain=False, begun=begun), route)
+        except ConnectError as error:
+            return _failed(route.destination, error)
+
+    async def _connect(self, route: Route, *, plain: bool, begun: socket.socket | Failure | None = None) -> Stream:
+        connection = await dial(route.addresses, route.port, self._pace, begun)
         stream = Stream()
         try:
             if route.upstream is None:
@@ -137,6 +151,11 @@ class Outlet:
             connection.close()
             raise
         return stream
+
+
+def _failed(destination: Destination, error: ConnectError) -> Closed:
+    late = error.failure is Failure.TIMED_OUT
+    return Closed(refusal.unreachable(destination, error.message, timed_out=late), error.failure)
 
 
 async def _begin(stream: Stream, connection: socket.socket, upstream: Upstream) -> None:

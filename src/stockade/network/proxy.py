@@ -11,6 +11,7 @@ from stockade.annotation import TYPE_CHECKING
 from stockade.network.client_connection import ClientConnection
 from stockade.network.credentials import Entrance
 from stockade.network.service import Service
+from stockade.network.shortcut import Shortcuts
 
 if TYPE_CHECKING:
     import socket
@@ -35,7 +36,7 @@ class Proxy:
         """Take the way out, and who knows whose connection it is; without, anybody's is served as nobody's."""
         self._outlet = outlet
         self._entrance = entrance or Entrance()
-        self._service = Service(self._visited, limits, admissions)
+        self._service = Service(self._visited, limits, admissions, Shortcuts(outlet, self._entrance))
 
     def __len__(self) -> int:
         """Return how many connections there are."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 
-from stockade.annotation import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final, TypeGuard
 from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
@@ -45,15 +45,20 @@ class Side(asyncio.Protocol):
     def join(self, peer: Side) -> None:
         """Pass on to this peer from now on, beginning with what came early."""
         self.peer = peer
-        for data in self._early:
+        early, self._early = self._early, []
+        for data in early:
             self.data_received(data)
-        self._early.clear()
+
+    def start(self) -> None:
+        """Pass on the end if it came early, else all that is still to come."""
         if self._ended:
             self.eof_received()
-        if self.transport is not None and not self.transport.is_closing():
-            if isinstance(self.transport, SocketTransport) and isinstance(peer.transport, SocketTransport):
-                self.transport.pour(peer.transport, _ENDLESS, self.pair.count)
-            self.transport.resume_reading()
+        transport, peer = self.transport, self.peer
+        if transport is None or peer is None or transport.is_closing():
+            return
+        if type(transport) is SocketTransport and type(peer.transport) is SocketTransport:
+            transport.pour(peer.transport, _ENDLESS, self.pair.count)
+        transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         """Pass on what is not poured: TLS to an upstream proxy, and what came early."""
@@ -107,16 +112,26 @@ class Pair:
         """Let the two talk."""
         self.client.join(self.server)
         self.server.join(self.client)
+        # Only now: an end that both have come to before would else cut off what one of them has said.
+        self.client.start()
+        self.server.start()
 
     def count(self, size: int) -> None:
         """Note that something has moved."""
         self.moved += size
 
     def close(self) -> None:
-        """End both, after what they were sent."""
-        for side in (self.client, self.server):
-            if side.transport is not None:
-                side.transport.close()
+        """End both, after what they were sent: at once, if they have it."""
+        client, server = self.client.transport, self.server.transport
+        if _is_done(client) and _is_done(server):
+            self.client.transport = self.server.transport = None
+            client.discard()
+            server.discard()
+            self._ended(self)
+            return
+        for transport in (client, server):
+            if transport is not None:
+                transport.close()
 
     def abort(self) -> None:
         """End both at once."""
@@ -131,6 +146,11 @@ class Pair:
             other.transport.close()
         if other.transport is None:
             self._ended(self)
+
+
+def _is_done(transport: asyncio.Transport | None) -> TypeGuard[SocketTransport]:
+    """Say whether nobody has anything left to do with a connection but to close it."""
+    return type(transport) is SocketTransport and not transport.is_closing() and not transport.get_write_buffer_size()
 
 
 class Relays:

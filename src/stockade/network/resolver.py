@@ -73,16 +73,21 @@ class Resolver:
 
     async def resolve(self, host: Host) -> tuple[Host, ...]:
         """Return the addresses of a host, at least one, or raise ``ConnectError``; an address is its own."""
-        if host.kind is not HostKind.NAME:
-            return (host,)
-        kept = self._kept.get(host)
-        if kept is not None and kept[0] > self._clock():
-            return kept[1]
+        known = self.known(host)
+        if known is not None:
+            return known
         running = self._running.get(host) or self._start(host)
         await asyncio.wait((running,), timeout=self._limits.seconds)
         if not running.done():
             raise ConnectError(Failure.NAME_FAILED, str(host), "no answer in time")
         return running.result()
+
+    def known(self, host: Host) -> tuple[Host, ...] | None:
+        """Return the addresses of a host if nobody needs to be asked for them now."""
+        if host.kind is not HostKind.NAME:
+            return (host,)
+        kept = self._kept.get(host)
+        return kept[1] if kept is not None and kept[0] > self._clock() else None
 
     def close(self) -> None:
         """Let the threads end when they are done."""

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stockade.network.upstream import Upstream
     from stockade.policy.port import Port
 
+_KEPT: Final = 256
 _REMEDY: Final = "name it in NO_PROXY on the host, so that it is resolved and judged there"
 
 
@@ -44,6 +45,8 @@ class Router:
         self._gate = gate
         self._resolver = resolver
         self._upstreams = upstreams or Upstreams()
+        # By identity, which costs nothing: the decision in the entry is kept alive by it.
+        self._direct: dict[int, tuple[NetworkDecision, Route]] = {}
 
     async def route(self, decision: NetworkDecision, *, plain: bool = False) -> Route | NetworkDecision:
         """Return the route of an allowed connection, or the decision that denies it after all.
@@ -64,6 +67,29 @@ class Router:
             return Route(destination, checked.addresses, destination.port)
         target = Destination(checked.addresses[0], destination.port)
         return await self._to_upstream(target, upstream)
+
+    def direct(self, decision: NetworkDecision) -> Route | None:
+        """Return the route of an allowed tunnel that leads to one address, known without asking anybody.
+
+        ``None`` says nothing: ``route`` finds the way, or the words.
+        """
+        destination = decision.destination
+        if destination is None or self._upstreams.choose(destination) is not None:
+            return None
+        found = self._resolver.known(destination.host)
+        addresses = () if found is None else self._gate.check(decision, found).addresses
+        return self._to_one(decision, destination, addresses) if len(addresses) == 1 else None
+
+    def _to_one(self, decision: NetworkDecision, destination: Destination, addresses: tuple[Host, ...]) -> Route:
+        """Make a route, or return the one that was made for the same decision."""
+        known = self._direct.get(id(decision))
+        if known is not None and known[0] is decision and known[1].addresses is addresses:
+            return known[1]
+        route = Route(destination, addresses, destination.port)
+        if len(self._direct) >= _KEPT:
+            self._direct.clear()
+        self._direct[id(decision)] = (decision, route)
+        return route
 
     async def _through(
         self, decision: NetworkDecision, destination: Destination, upstream: Upstream

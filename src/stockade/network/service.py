@@ -1,4 +1,4 @@
-"""Connections taken in, each with a task of its own, until they are over or the service is closed.
+"""Connections taken in, each with a task of its own if it needs one, until they are over or the service is closed.
 
 Rules: listening sockets come from outside and are the service's own from then on. Whatever goes wrong with one
 connection ends that one alone; if the system has no descriptor left, nothing is taken in for a moment. One timer looks
@@ -12,6 +12,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from stockade.annotation import TYPE_CHECKING, Final, Protocol, TypeAlias
+from stockade.network.arrival import Arrival, Arrivals
+from stockade.network.failure import Failure
 from stockade.network.limits import Admissions, ProxyLimits
 from stockade.network.relay import Relays
 from stockade.network.stream import Stream
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     import socket
 
     from stockade.network.limits import Ticket
+    from stockade.network.shortcut import Shortcut, Shortcuts
 
 _AT_ONCE: Final = 64
 _REST_SECONDS: Final = 0.1
@@ -43,10 +46,11 @@ class Watched(Protocol):
 
 
 class Visit:
-    """One accepted connection."""
+    """One accepted connection; its first request must be there by ``deadline``."""
 
-    def __init__(self, service: Service, connection: socket.socket, ticket: Ticket) -> None:
+    def __init__(self, service: Service, connection: socket.socket, ticket: Ticket, deadline: float) -> None:
         """Keep what belongs to it."""
+        self.deadline = deadline
         self.connection = connection
         self.ticket = ticket
         self.limits = service.limits
@@ -92,10 +96,22 @@ Serve: TypeAlias = Callable[[Visit], Awaitable[None]]
 class Service:
     """Takes connections in and has each of them served."""
 
-    def __init__(self, serve: Serve, limits: ProxyLimits | None = None, admissions: Admissions | None = None) -> None:
-        """Take who serves a connection; several services may share their admissions."""
+    def __init__(
+        self,
+        serve: Serve,
+        limits: ProxyLimits | None = None,
+        admissions: Admissions | None = None,
+        shortcuts: Shortcuts | None = None,
+    ) -> None:
+        """Take who serves a connection; several services may share their admissions.
+
+        With ``shortcuts``, a connection that asks for a tunnel which those find is joined without being served.
+        """
         self.limits = limits or ProxyLimits()
         self.relays = Relays()
+        self.arrivals = Arrivals(self.limits.handshake_seconds)
+        self._shortcuts = shortcuts
+        self._batch = 1
         self._serve = serve
         self._admissions = admissions or Admissions(self.limits)
         self._listeners: list[socket.socket] = []
@@ -106,13 +122,14 @@ class Service:
 
     def __len__(self) -> int:
         """Return how many connections there are."""
-        return len(self._tasks) + len(self.relays)
+        return len(self._tasks) + len(self.relays) + len(self.arrivals)
 
     def listen(self, listener: socket.socket) -> None:
         """Take in what connects to a listening socket, from now on."""
         listener.setblocking(False)
         self._listeners.append(listener)
         if len(self._listeners) == 1:
+            self.arrivals.open()
             self._plan_sweep()
         self._resume(listener)
 
@@ -127,6 +144,7 @@ class Service:
             loop.remove_reader(listener.fileno())
             listener.close()
         self._listeners.clear()
+        self.arrivals.close()
         tasks = tuple(self._tasks)
         for task in tasks:
             task.cancel()
@@ -155,7 +173,9 @@ class Service:
         self._timers[id(listener)] = loop.call_later(_REST_SECONDS, self._resume, listener)
 
     def _accept(self, listener: socket.socket) -> None:
-        for _ in range(_AT_ONCE):
+        # To find that nobody else waits costs as much as a turn of the loop: more are taken the more there are.
+        batch, self._batch = self._batch, 1
+        for _ in range(batch):
             try:
                 connection, _ = listener.accept()
             except (BlockingIOError, InterruptedError, ConnectionAbortedError):
@@ -168,12 +188,50 @@ class Service:
                 connection.close()
             else:
                 self._start(connection, ticket)
+        self._batch = min(2 * batch, _AT_ONCE)
 
     def _start(self, connection: socket.socket, ticket: Ticket) -> None:
         connection.setblocking(False)
-        visit = Visit(self, connection, ticket)
+        if self._shortcuts is not None:
+            Arrival(self, connection, ticket).start()
+            return
+        visit = Visit(self, connection, ticket, self.arrivals.deadline())
         SocketTransport(connection, visit.stream)
-        task = asyncio.create_task(self._run(visit))
+        self._spawn(visit, self._serve)
+
+    # What an arrival asks for
+
+    def find(self, data: bytes, ticket: Ticket) -> Shortcut | None:
+        """Return the tunnel that first bytes ask for, if it is one that can be made on the spot."""
+        return None if self._shortcuts is None else self._shortcuts.find(data, ticket)
+
+    def take_over(self, arrival: Arrival, deadline: float, data: bytes, *, ended: bool) -> None:
+        """Serve a connection of which this much was read."""
+        visit = self._visit(arrival, deadline)
+        if data:
+            visit.stream.data_received(data)
+        if ended:
+            visit.stream.eof_received()
+        self._spawn(visit, self._serve)
+
+    def finish(self, arrival: Arrival, deadline: float, shortcut: Shortcut, begun: socket.socket | Failure) -> None:
+        """Go on with a tunnel whose server does not stand yet, or never will."""
+        shortcuts = self._shortcuts
+        assert shortcuts is not None  # noqa: S101 - it comes from there
+        visit = self._visit(arrival, deadline)
+        if not isinstance(begun, Failure):
+            visit.when_over(begun.close)
+        self._spawn(visit, lambda visit: shortcuts.finish(visit, shortcut, begun))
+
+    def _visit(self, arrival: Arrival, deadline: float) -> Visit:
+        visit = Visit(self, arrival.connection, arrival.ticket, deadline)
+        visit.stream.connection_made(arrival.transport)
+        arrival.transport.set_protocol(visit.stream)
+        arrival.transport.resume_reading()
+        return visit
+
+    def _spawn(self, visit: Visit, work: Serve) -> None:
+        task = asyncio.create_task(self._run(visit, work))
         visit.stream.when_lost(task.cancel)
         self._tasks.add(task)
 
@@ -183,10 +241,10 @@ class Service:
 
         task.add_done_callback(done)
 
-    async def _run(self, visit: Visit) -> None:
+    async def _run(self, visit: Visit, work: Serve) -> None:
         loop = asyncio.get_running_loop()
         try:
-            await self._serve(visit)
+            await work(visit)
         except OSError:
             return  # the client is gone, or took too long
         except Exception as error:  # noqa: BLE001 - a fault in one connection must not end the others

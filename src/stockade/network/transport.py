@@ -39,8 +39,8 @@ Data: TypeAlias = bytes | bytearray | memoryview
 class SocketTransport(asyncio.Transport):
     """One socket, which is the transport's own from now on."""
 
-    def __init__(self, connection: socket.socket, protocol: asyncio.BaseProtocol) -> None:
-        """Begin to read; the socket must not block."""
+    def __init__(self, connection: socket.socket, protocol: asyncio.BaseProtocol, *, reading: bool = True) -> None:
+        """Begin to read, unless that is to wait for ``resume_reading``; the socket must not block."""
         super().__init__()
         self._loop = asyncio.get_running_loop()
         self._socket = connection
@@ -62,7 +62,8 @@ class SocketTransport(asyncio.Transport):
         self.set_protocol(protocol)
         _hurry(connection)
         protocol.connection_made(self)
-        self.resume_reading()
+        if reading:
+            self.resume_reading()
 
     # What asyncio's transports have
 
@@ -163,6 +164,23 @@ class SocketTransport(asyncio.Transport):
     def abort(self) -> None:
         """Close at once."""
         self._lose(None)
+
+    def take(self) -> bytes:
+        """Return what has come already and is not being read; the end and the loss are told as ever, if it is."""
+        try:
+            size = self._socket.recv_into(_SHARED, PIECE)
+        except (BlockingIOError, InterruptedError):
+            return b""
+        except OSError as error:
+            self._lose(error)
+            return b""
+        return bytes(_SHARED[:size])
+
+    def discard(self) -> None:
+        """Close at once and tell nobody: for whoever ends it, and knows already."""
+        if not self._gone:
+            self._let_go()
+            self._socket.close()
 
     def pour(self, sink: SocketTransport, most: int, poured: Callable[[int], None]) -> None:
         """Let what comes go to another transport, at most so many bytes; each time ``poured`` is told how many.
@@ -312,8 +330,11 @@ class SocketTransport(asyncio.Transport):
 
     def _lose(self, error: OSError | None) -> None:
         """Give the connection up; whoever is told is told in the loop's next turn."""
-        if self._gone:
-            return
+        if not self._gone:
+            self._let_go()
+            self._loop.call_soon(self._over, error)
+
+    def _let_go(self) -> None:
         self.pause_reading()
         if self.get_write_buffer_size():
             self._loop.remove_writer(self._descriptor)
@@ -326,7 +347,6 @@ class SocketTransport(asyncio.Transport):
         if self._source is not None:
             self._source.stop_pouring()
         self._gone = self._closing = True
-        self._loop.call_soon(self._over, error)
 
     def _over(self, error: OSError | None) -> None:
         try:
@@ -340,5 +360,7 @@ def _ignore(_size: int) -> None:
 
 
 def _hurry(connection: socket.socket) -> None:
-    if connection.family in {socket.AF_INET, socket.AF_INET6}:
+    try:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except OSError:
+        return  # it is not TCP
