@@ -102,7 +102,6 @@ def test_foreign_text_is_shown_escaped(here: Here, machine: pytest.MonkeyPatch) 
     ("platform", "message"),
     [
         ("win32", "stockade: Windows is not supported\n  hint: install WSL2"),
-        ("darwin", "stockade: walls for macOS are not built yet\n  hint: "),
     ],
 )
 def test_other_platforms_are_refused_clearly(

@@ -59,11 +59,10 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     from stockade.platforms.detect import System, require_supported, this_platform
 
     platform = require_supported(this_platform())
-    if platform.system is not System.LINUX:
-        from stockade.errors import UnavailableError
+    if platform.system is System.MACOS:
+        from stockade.cli.doctor_macos import run_macos
 
-        message = f"walls for {platform.name} are not built yet"
-        raise UnavailableError(message, "use Linux, in a virtual machine for instance")
+        return run_macos(options, shown)
     return _examine(options, shown, locations)
 
 

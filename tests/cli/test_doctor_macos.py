@@ -1,0 +1,52 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.platforms.macos.diagnosis import Finding
+
+if TYPE_CHECKING:
+    from tests.cli.conftest import Here
+
+OK = Finding("ok", "walls", "sandbox-exec takes our profile")
+BLOCKED = Finding("blocked", "walls", "no profile can be applied here", "leave the sandbox")
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    monkeypatch.setattr("sys.platform", "darwin")
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("finding", "status", "lines"),
+    [
+        pytest.param(
+            OK, 0, ["ok       walls: sandbox-exec takes our profile", "", "Walls can be built here."], id="ok"
+        ),
+        pytest.param(
+            BLOCKED,
+            1,
+            [
+                "blocked  walls: no profile can be applied here",
+                "           leave the sandbox",
+                "",
+                "No walls can be built here, and so nothing is run.",
+            ],
+            id="blocked",
+        ),
+    ],
+)
+def test_findings(here: Here, machine: pytest.MonkeyPatch, finding: Finding, status: int, lines: list[str]) -> None:
+    machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (finding,))
+    said = here("doctor")
+    assert (said.status, said.out.splitlines(), said.err) == (status, lines, "")
+    told = here("doctor", "--json")
+    assert (told.status, told.facts["enforceable"]) == (status, "no" if status else "full")
+    assert told.facts["findings"][0]["why"] == finding.why
+
+
+def test_the_proof_is_named(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (OK,))
+    assert here("doctor", "--prove").out.splitlines()[-1].endswith("scripts/test tests/seatbelt")
