@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from stockade.platforms.linux.jail import Ended, Failed, Jail, Request
-from stockade.platforms.linux.mount import JailSpec, Mount
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
+
+    from stockade.platforms.linux.jail import Jail
+    from stockade.platforms.linux.mount import Mount
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"}
 
@@ -21,6 +21,9 @@ def open_jail() -> Iterator[Callable[..., Jail]]:
     """Build jails from mounts; they end with the test."""
     if os.uname().sysname != "Linux":
         pytest.skip("the walls of Linux need Linux")
+    from stockade.platforms.linux.jail import Jail
+    from stockade.platforms.linux.mount import JailSpec
+
     opened: list[Jail] = []
 
     def open_one(*mounts: Mount, **options: Any) -> Jail:
@@ -37,12 +40,15 @@ def open_jail() -> Iterator[Callable[..., Jail]]:
 
 @pytest.fixture
 def jail(open_jail: Callable[..., Jail], tmp_path: Path) -> Jail:
+    from stockade.platforms.linux.mount import Mount
+
     return open_jail(Mount("writable", str(tmp_path)))
 
 
 @pytest.fixture
 def outcome(tmp_path: Path) -> Callable[..., tuple[int, str, str]]:
     """Run a command in a jail to its end: exit code, output, errors."""
+    from stockade.platforms.linux.jail import Ended, Failed, Request
 
     def run(jail: Jail, *argv: str, text: str = "", **options: Any) -> tuple[int, str, str]:
         reader, out = os.pipe()

@@ -110,6 +110,6 @@ def test_no_descriptors_left_is_an_error_of_ours(tmp_path: Path, monkeypatch: py
     def refuse(_flags: int) -> tuple[int, int]:
         raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(os, "pipe2", refuse)
+    monkeypatch.setattr(os, "pipe", refuse)
     with pytest.raises(UnavailableError, match="Too many open files"):
         Transcript(str(tmp_path))

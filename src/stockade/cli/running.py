@@ -157,7 +157,9 @@ class Forwarding:
         self._target: tuple[BlockingSandbox, Running] | None = None
         self._came: int | None = None
         # A signal that comes just before we begin to wait would not be looked at before something else happens.
-        self.wake, self._waking = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.wake, self._waking = os.pipe()
+        os.set_blocking(self.wake, False)
+        os.set_blocking(self._waking, False)
         self._woken_before = signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
         self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)

@@ -83,7 +83,9 @@ class ThreadedAsker:
     def fileno(self) -> int:
         """Return what becomes readable with an answer."""
         if self._reader < 0:
-            self._reader, self._writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+            self._reader, self._writer = os.pipe()
+            os.set_blocking(self._reader, False)
+            os.set_blocking(self._writer, False)
         return self._reader
 
     def close(self) -> None:

@@ -23,9 +23,9 @@ class Capture:
 
     def __init__(self, watcher: Callable[[bytes], None] | None = None) -> None:
         """Make the pipe; ``watcher`` is told every piece as it comes."""
-        self.reader, self.writer = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        self.reader, self.writer = os.pipe()
         # The command must meet an ordinary pipe: that it never blocks is for the reading end alone.
-        os.set_blocking(self.writer, True)
+        os.set_blocking(self.reader, False)
         self._pieces: list[bytes] = []
         self._watcher = watcher
         self.size = 0

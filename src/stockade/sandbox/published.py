@@ -5,7 +5,7 @@ Only this machine can connect to one: it listens on loopback.
 
 from __future__ import annotations
 
-from _socket import AF_INET, SO_REUSEADDR, SOCK_CLOEXEC, SOCK_NONBLOCK, SOCK_STREAM, SOL_SOCKET, socket
+from _socket import AF_INET, SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, socket
 
 from stockade.annotation import Final
 from stockade.errors import InvalidTextError, StockadeError
@@ -40,7 +40,8 @@ class Published(Value):
 
 def listen(published: Published) -> tuple[int, int]:
     """Return a listening socket on the host and its port."""
-    listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK)
+    listener = socket(AF_INET, SOCK_STREAM)
+    listener.setblocking(False)
     try:
         listener.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
         listener.bind(("127.0.0.1", published.host))

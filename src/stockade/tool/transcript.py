@@ -35,7 +35,7 @@ class Transcript:
     ) -> None:
         """Make the pipe; ``folder`` is where a long output is kept."""
         try:
-            self._reader, self.writer = os.pipe2(os.O_CLOEXEC)
+            self._reader, self.writer = os.pipe()
         except OSError as error:
             message = f"the command's streams cannot be opened: {error.strerror}"
             raise UnavailableError(message, "close files, or raise the limit of open files (ulimit -n)") from error
