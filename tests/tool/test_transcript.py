@@ -107,9 +107,21 @@ def test_whoever_listens_hears_all_and_breaks_nothing(tmp_path: Path) -> None:
 
 
 def test_no_descriptors_left_is_an_error_of_ours(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(_flags: int) -> tuple[int, int]:
+    def refuse() -> tuple[int, int]:
         raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(os, "pipe", refuse)
     with pytest.raises(UnavailableError, match="Too many open files"):
         Transcript(str(tmp_path))
+
+
+def test_a_name_that_is_there_already_is_not_written_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "urandom", lambda size: b"\0" * size)
+    victim, link = tmp_path / "victim", tmp_path / f"output-{'00' * 6}.txt"
+    victim.write_text("unchanged")
+    for make in (link.hardlink_to, link.symlink_to):
+        make(victim)
+        transcript = written(tmp_path, b"x" * 30, shown=20)
+        assert transcript.notes == ("the whole output is not kept: File exists",)
+        link.unlink()
+    assert victim.read_text() == "unchanged"
