@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from stockade.tool.approval import ApprovalMode
     from stockade.tool.call import ShellCall
     from stockade.tool.guidance import guidance
+    from stockade.tool.job_call import JobCall
     from stockade.tool.placement import Place
     from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
     from stockade.tool.shell_result import ShellResult
@@ -52,6 +53,7 @@ __all__ = [
     "Choice",
     "Disk",
     "InvalidTextError",
+    "JobCall",
     "Limit",
     "Limits",
     "LivePolicy",
@@ -95,6 +97,7 @@ _HOMES = {
     "Choice": "stockade.network.gate",
     "Disk": "stockade.policy.places",
     "InvalidTextError": "stockade.errors",
+    "JobCall": "stockade.tool.job_call",
     "Limit": "stockade.sandbox.limits",
     "Limits": "stockade.sandbox.limits",
     "LivePolicy": "stockade.policy.live",

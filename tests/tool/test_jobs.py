@@ -8,10 +8,13 @@ import pytest
 
 from stockade.errors import StockadeError
 from stockade.tool.call import ShellCall
+from stockade.tool.ending import Ending
 from stockade.tool.jobs import JobOutput, JobState
 from stockade.tool.placement import Place
 from stockade.tool.request import ApprovalAnswer, ApprovalChoice, ApprovalRequest
 from stockade.tool.shell_tool import ShellTool
+from stockade.tool.transcript import Transcript
+from stockade.violations.violation import Occasion, Operation, Violation
 
 if TYPE_CHECKING:
     from tests.tool.conftest import Yard
@@ -118,5 +121,28 @@ def test_another_name_is_no_job(yard: Yard) -> None:
                 "there is no background job job-1\\x1b",
                 "known: none was started",
             )
+
+    asyncio.run(main())
+
+
+class Refused:
+    """A command that has ended, and to which something was refused."""
+
+    async def wait(self) -> Ending:
+        occasion = Occasion(0, "call-1", "touch x")
+        return Ending(1, violations=(Violation.refused(Operation.WRITE, "/x", occasion, why="outside"),))
+
+    def kill(self) -> None:
+        pass
+
+
+def test_violations_are_told_once(yard: Yard) -> None:
+    async def main() -> None:
+        async with ShellTool(yard.policy(enabled=False)) as tool:
+            transcript = Transcript(str(yard.home))
+            job = tool.jobs.add(ShellCall("touch x"), Place.INSIDE, Refused(), transcript)
+            await job.wait()
+            assert job.read().output.startswith('<sandbox_violations>\nwrite "/x": outside; ')
+            assert job.read().output == ""
 
     asyncio.run(main())

@@ -102,7 +102,12 @@ def test_what_cannot_match(line: str) -> None:
 
 
 PATTERNS = {
-    "the words in between": ("git push:*", "git -C x push", False),
+    "an option in between": ("git push:*", "git --no-pager push", True),
+    "an option with its value in between": ("git push:*", "git -C x -c a=b push origin", True),
+    "other words in between": ("git push:*", "git log push", False),
+    "two words after an option": ("git push:*", "git -x log it push", False),
+    "an option of the pattern": ("rm -rf", "rm -v -rf x", True),
+    "another option": ("rm -rf", "rm -v x", False),
     "a star in between": ("git * push", "git -C x push", True),
     "unknown words in between": ("git push origin main", "git $args main", True),
     "unknown words that are too few": ("git push", "git log $x", False),

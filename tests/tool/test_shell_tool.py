@@ -217,3 +217,25 @@ def test_a_closed_tool_runs_nothing(yard: Yard) -> None:
         assert "is closed" in (await tool.run(ShellCall("ls"))).refusal
 
     asyncio.run(main())
+
+
+def test_closing_ends_what_runs(yard: Yard) -> None:
+    async def main() -> None:
+        tool = ShellTool(yard.policy(), approve=yes)
+        heard = asyncio.Event()
+        calls = [ShellCall("echo x; sleep 300", dangerously_disable_sandbox=bypass) for bypass in (True, False)]
+        outside = asyncio.create_task(tool.run(calls[0], on_output=lambda _: heard.set()))
+        await heard.wait()
+        heard.clear()
+        inside = asyncio.create_task(tool.run(calls[1], on_output=lambda _: heard.set()))
+        await heard.wait()
+        await tool.close()
+        assert (await outside).signal == 9
+        assert not (await inside).ok
+
+    asyncio.run(main())
+
+
+def test_definitions(yard: Yard) -> None:
+    tool = ShellTool(yard.policy())
+    assert [tool.definition["name"], tool.job_definition["name"]] == ["shell", "shell_jobs"]

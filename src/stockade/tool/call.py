@@ -43,10 +43,7 @@ class ShellCall(Value):
     @classmethod
     def parse(cls, given: Mapping[str, object] | str | bytes) -> ShellCall:
         """Read the input that a model gave: an object, or the JSON of one. Raises InvalidTextError."""
-        content: Any = _decoded(given) if isinstance(given, (str, bytes)) else given
-        if not _is_object(content):
-            message = "the input of the shell tool must be a JSON object"
-            raise InvalidTextError(message, 'send an object such as {"command": "ls -l"}')
+        content = read_object(given, "shell", '{"command": "ls -l"}')
         problems = [*_unknown(content), *_misfits(content)]
         if "command" not in content:
             problems.insert(0, "command is missing")
@@ -130,18 +127,21 @@ _FIELDS: Final[dict[str, dict[str, Any]]] = {
 _WORDS: Final = {"string": "text", "number": "a number", "boolean": "true or false"}
 
 
-def _decoded(text: str | bytes) -> object:
+def read_object(given: Mapping[str, object] | str | bytes, tool: str, example: str) -> Mapping[str, Any]:
+    """Return the input of a tool as an object. Raises InvalidTextError that shows an example."""
     import json
 
+    content: Any = given
     try:
-        return json.loads(text)
+        content = json.loads(given) if isinstance(given, (str, bytes)) else given
     except (ValueError, RecursionError) as error:
-        message = f"the input of the shell tool is not JSON: {escape(str(error))}"
-        raise InvalidTextError(message, 'send an object such as {"command": "ls -l"}') from None
-
-
-def _is_object(content: object) -> bool:
-    return hasattr(content, "keys") and hasattr(content, "get")
+        message = f"the input of the {tool} tool is not JSON: {escape(str(error))}"
+        raise InvalidTextError(message, f"send an object such as {example}") from None
+    if not (hasattr(content, "keys") and hasattr(content, "get")):
+        message = f"the input of the {tool} tool must be a JSON object"
+        raise InvalidTextError(message, f"send an object such as {example}")
+    checked: Mapping[str, Any] = content
+    return checked
 
 
 def _unknown(content: Mapping[str, object]) -> list[str]:

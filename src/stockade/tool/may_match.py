@@ -4,10 +4,12 @@
 
 - every simple command counts, also in substitutions, whatever is assigned before it, by its path too (``/bin/rm``);
 - a word that only the shell knows (``$x``, ``*.txt``) may be any words, as the name of a command any command;
+- options that the pattern does not know may stand between its words, each with a value (``git -C x push``);
 - commands that run others (``env``, ``sudo``, ``xargs``) are looked through, and so is a line given to a shell;
 - a line that is not certain to be read right is searched word by word.
 
-No wall: a script may hold anything. What must not happen is prevented by the sandbox, not by these rules.
+No wall: a script may hold anything, and ``rm -fr`` is not ``rm -rf``. What must not happen is prevented by the
+sandbox, not by these rules.
 """
 
 from __future__ import annotations
@@ -147,19 +149,27 @@ def _settled(word: Word) -> Word:
 def _may(pattern: tuple[str, ...], words: tuple[Word, ...]) -> bool:
     """Match with both sides open; ``states`` are the places in the pattern that may come next."""
     states = _onward({0}, pattern)
+    skippable: set[int] = set()
     for at, word in enumerate(words):
-        after: set[int] = set()
-        for state in states:
-            if not word.literal:
-                after.update(range(state, len(pattern) + 1))
-            elif state < len(pattern) and pattern[state] == _STAR:
-                after.add(state)
-            elif state < len(pattern) and _same(pattern[state], word.text, is_name=at == 0):
-                after.add(state + 1)
-        states = _onward(after, pattern)
+        after = {reached for state in states for reached in _after(pattern, state, word, is_name=at == 0)}
+        # An option that the pattern does not know may stand anywhere, and so may its value: `git -C x push`.
+        skipped = {state for state in states if at and word.literal and word.text.startswith("-")} - {len(pattern)}
+        states = _onward(after | skipped | skippable, pattern)
+        skippable = skipped
         if not states:
             return False
     return len(pattern) in states
+
+
+def _after(pattern: tuple[str, ...], state: int, word: Word, *, is_name: bool) -> Iterable[int]:
+    """Return the places that may come next once a word has come at one."""
+    if not word.literal:
+        return range(state, len(pattern) + 1)
+    if state == len(pattern):
+        return ()
+    if pattern[state] == _STAR:
+        return (state,)
+    return (state + 1,) if _same(pattern[state], word.text, is_name=is_name) else ()
 
 
 def _onward(states: Iterable[int], pattern: tuple[str, ...]) -> set[int]:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from stockade.settings.sources import Locations
     from stockade.tool.call import ShellCall
     from stockade.tool.ending import Run
+    from stockade.tool.job_call import JobCall
     from stockade.tool.judgement import Judgement
     from stockade.tool.request import Approve
     from stockade.violations.store import Violations
@@ -128,6 +129,13 @@ class ShellTool:
         return definition(bypass=self.policy.mode.enabled and self.may_bypass)
 
     @property
+    def job_definition(self) -> dict[str, Any]:
+        """The tool for background jobs; its calls are for ``run_job``."""
+        from stockade.tool.job_call import job_definition
+
+        return job_definition()
+
+    @property
     def guidance(self) -> str:
         """What to put into the agent's system prompt, for the policy as it is now; empty if the sandbox is off."""
         from stockade.tool.guidance import guidance
@@ -190,6 +198,12 @@ class ShellTool:
             return await self._run(judged, on_output)
         except StockadeError as error:
             return self._failed(call, error)
+
+    async def run_job(self, call: JobCall) -> str:
+        """Do what a model wants with its background jobs, and return the answer for it."""
+        from stockade.tool.job_call import run_job_call
+
+        return await run_job_call(self.jobs, call)
 
     async def _run(self, judged: Judgement, on_output: Callable[[bytes], object] | None) -> ShellResult:
         session, call = self._session, judged.call
