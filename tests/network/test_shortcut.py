@@ -7,7 +7,9 @@ import pytest
 from stockade.network.credentials import Entrance
 from stockade.network.gate import Answer, Choice
 from stockade.network.limits import Admissions, ProxyLimits, Ticket
+from stockade.network.resolver import Resolver
 from stockade.network.shortcut import Shortcuts
+from stockade.policy.host import Host
 
 if TYPE_CHECKING:
     from tests.network.conftest import Play, World
@@ -50,6 +52,34 @@ def test_only_what_needs_no_waiting_is_one(play: Play, data: bytes, rest: bytes 
             assert found is not None
             assert (str(found.route.destination), found.answer, found.rest) == ("127.0.0.1:80", ANSWER, rest)
         assert (world.told(), world.looked_up) == ([], [])
+
+    play(scene)
+
+
+@pytest.mark.parametrize(
+    ("addresses", "one"),
+    [
+        pytest.param(["8.8.8.8"], True, id="one address"),
+        pytest.param(["8.8.8.8", "8.8.4.4"], False, id="several to choose from"),
+        pytest.param(["127.0.0.1"], False, id="an address that the guard forbids"),
+        pytest.param(["127.0.0.1", "8.8.8.8"], True, id="one that it does not forbid"),
+    ],
+)
+def test_a_name_is_one_as_long_as_its_address_is_known(play: Play, addresses: list[str], *, one: bool) -> None:
+    async def scene(world: World) -> None:
+        now = 0.0
+        world.names["allowed.test"] = addresses
+        world.resolver = Resolver(world._lookup, clock=lambda: now)
+        shortcuts = Shortcuts(world.outlet("allowed.test"), Entrance())
+        head = TUNNEL.replace(b"127.0.0.1", b"allowed.test")
+        assert shortcuts.find(head, ticket()) is None
+        await world.resolver.resolve(Host.parse("allowed.test"))
+        found = shortcuts.find(head, ticket())
+        led = None if found is None else [str(address) for address in found.route.addresses]
+        assert led == (["8.8.8.8"] if one else None)
+        now = 60.0
+        assert shortcuts.find(head, ticket()) is None
+        assert world.looked_up == ["allowed.test"]
 
     play(scene)
 

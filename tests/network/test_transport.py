@@ -312,3 +312,43 @@ def test_tcp_is_not_held_back() -> None:
         await asyncio.sleep(0)
 
     asyncio.run(main())
+
+
+def test_what_is_there_can_be_taken_before_reading_begins() -> None:
+    async def main() -> None:
+        inner, outer = socket.socketpair()
+        inner.setblocking(False)
+        heard = Heard()
+        transport = SocketTransport(inner, heard, reading=False)
+        assert (transport.take(), transport.is_reading()) == (b"", False)
+        outer.send(b"first")
+        assert transport.take() == b"first"
+        outer.close()
+        assert (transport.take(), heard.told) == (b"", ["SocketTransport"])
+        transport.resume_reading()
+        await until(lambda: "end" in heard.told)
+        transport.discard()
+        transport.discard()
+        transport.abort()
+        await asyncio.sleep(0)
+        assert (heard.told, inner.fileno(), transport.is_closing()) == (["SocketTransport", "end"], -1, True)
+
+    asyncio.run(main())
+
+
+def test_a_loss_that_is_found_by_taking_is_told() -> None:
+    async def main() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            outer = socket.create_connection(listener.getsockname())
+            inner, _ = listener.accept()
+        inner.setblocking(False)
+        heard = Heard()
+        transport = SocketTransport(inner, heard, reading=False)
+        outer.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01" + bytes(7))
+        outer.close()
+        assert transport.take() == b""
+        transport.resume_reading()
+        await asyncio.sleep(0)
+        assert heard.told == ["SocketTransport", ("lost", ConnectionResetError)]
+
+    asyncio.run(main())

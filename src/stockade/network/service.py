@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stockade.network.limits import Ticket
     from stockade.network.shortcut import Shortcut, Shortcuts
 
-_AT_ONCE: Final = 64
+_AT_ONCE: Final = 16
 _REST_SECONDS: Final = 0.1
 _MOST_TURNS: Final = 100
 
