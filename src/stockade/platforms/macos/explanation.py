@@ -9,6 +9,7 @@ from stockade.filesystem.scan import plan_now
 from stockade.platforms.macos.attempt import Attempt
 from stockade.platforms.macos.evaluator import Evaluator
 from stockade.platforms.macos.seatbelt import make_profile
+from stockade.platforms.macos.stored_name import stored_rules
 from stockade.policy.files import survey
 from stockade.policy.path_pattern import spelled
 from stockade.policy.places import follow
@@ -46,10 +47,11 @@ class Answer(Value):
 
 def profile_of(policy: SandboxPolicy, places: Places, ports: tuple[int, ...] = ()) -> Profile:
     """Return the profile for a policy on this disk, or raise ``UnavailableError`` if it cannot be enforced."""
-    plan = plan_now(policy.files)
+    rules = stored_rules(policy.files, places)
+    plan = plan_now(rules)
     if plan.refusals:
         raise UnavailableError(plan.refusals[0], "change that rule")
-    return make_profile(survey(policy.files, places), plan, places, sockets=policy.sockets, ports=ports)
+    return make_profile(survey(rules, places), plan, places, sockets=policy.sockets, ports=ports)
 
 
 def explain_path(policy: SandboxPolicy, text: str, places: Places) -> tuple[Answer, ...]:

@@ -19,6 +19,7 @@ from stockade.platforms.macos.keeper_process import KeeperProcess, package_path
 from stockade.platforms.macos.monitor import LOG, Monitor
 from stockade.platforms.macos.seatbelt import Own, make_profile
 from stockade.platforms.macos.start import SANDBOX_EXEC
+from stockade.platforms.macos.stored_name import stored_rules
 from stockade.platforms.macos.strays import MARK
 from stockade.platforms.macos.tag import encode, new_suffix
 from stockade.platforms.macos.watch import Watch
@@ -68,10 +69,11 @@ class MacWalls:
             message = f"{self._sandbox} is not there, which builds the walls"
             raise UnavailableError(message, "it is part of macOS: repair the system")
         disk = Disk()
-        plan = plan_now(policy.files)
+        rules = stored_rules(policy.files, disk)
+        plan = plan_now(rules)
         if plan.refusals:
             raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
-        ground = survey(policy.files, disk)
+        ground = survey(rules, disk)
         known = (ground, plan, policy.sockets)
         if known != self._known:
             self._profile = make_profile(
