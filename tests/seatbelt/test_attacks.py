@@ -33,6 +33,9 @@ ATTACKS: Final = {
     "read what is denied by a link": 'ln -s "$O/secret/key" way && cat way',
     "read what is denied by the second path": 'cat "/System/Volumes/Data$O/secret/key"',
     "read what is denied in capitals": 'cat "$O/SECRET/KEY"',
+    "read a name of one character": 'cat "$O/odd/\u00e9"',
+    "read a name of one character of ASCII": 'cat "$O/odd/x"',
+    "read a name with a quote": """cat "$O/quo'ted\\\\"/x" """,
     "write a hook": "echo x > .git/hooks/pre-commit",
     "write a hook in capitals": "echo x > .GIT/HOOKS/pre-commit",
     "move a repository away": "mv .git gone",
@@ -56,7 +59,9 @@ def _prepare(root: Path) -> tuple[Path, Path]:
         directory.mkdir(parents=True)
     (project / "keep" / "this").touch()
     (outside / "file").write_text("as it was")
-    (outside / "secret" / "key").write_text("canary")
+    for path in ("secret/key", "odd/\u00e9", "odd/x", "quo'ted\\/x"):
+        (outside / path).parent.mkdir(exist_ok=True)
+        (outside / path).write_text("canary")
     return project, outside
 
 
@@ -78,7 +83,7 @@ def test_attacks(tmp_path: Path, name: str) -> None:
         assert ran.returncode == 0, f"the control failed: {ran.stderr.decode()}"
         project, outside = _prepare(walled.resolve())
         values: dict[str, object] = {
-            "sandbox.filesystem.denyRead": [str(outside / "secret")],
+            "sandbox.filesystem.denyRead": [f"{outside}/secret", f"{outside}/odd/?", f"{outside}/quo'ted\\\\"],
             "sandbox.filesystem.denyWrite": ["keep"],
         }
         settings = merge([Document(Layer.USER, "s.json", values)])

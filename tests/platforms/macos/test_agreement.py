@@ -39,7 +39,7 @@ WILD: Final = ("*", "**", "?", "[a-w]*", "*a*", "[!a]")
 FRESH: Final = ("a", ".git", ".bashrc", "hooks", "\u00e9", ".BASHRC")
 CHUNKS: Final = 20
 POLICIES: Final = 100
-QUESTIONS: Final = 24
+QUESTIONS: Final = 14
 
 
 def _path(chance: random.Random) -> str:

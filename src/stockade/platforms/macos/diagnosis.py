@@ -41,11 +41,13 @@ def real_profile() -> str:
         base(),
         '(deny file-read* (require-all (subpath "/private/none") (require-not (regex "^/none/[^/]+(/|$)"))))',
         '(allow file-read-metadata file-write* (require-any (literal "/private/none") (literal "/none")))',
+        r'(deny file-read* (regex "^/none/([^/\x80-\xff]|[\xc0-\xff][\x80-\xbf]+|\\.(a|b)?)*(/|$)"))',
         '(deny file-write-unlink (literal "/private/none"))',
         '(allow network-outbound (remote ip "localhost:9"))',
         '(allow network-bind network-inbound (local ip "*:*"))',
         '(allow network-bind network-inbound (local unix-socket (subpath "/private/none")))',
         '(allow network-outbound (remote unix-socket (subpath "/private/none")))',
+        '(allow network-outbound (remote unix-socket (path-regex "^/none")))',
     )
     return "\n".join(("(version 1)", *rules)) + "\n"
 

@@ -37,13 +37,15 @@ class Keeper:
 
     def serve(self, wake: int) -> None:
         """Do what the owner says, until it is gone; ``wake`` becomes readable when a child has ended."""
+        poller = select.poll()
+        poller.register(wake, select.POLLIN)
+        poller.register(self._end, select.POLLIN)
         while True:
-            waiting: list[Any] = [self._end, wake]
-            ready, _, _ = select.select(waiting, [], [])
+            ready = {descriptor for descriptor, _ in poller.poll()}
             if wake in ready:
                 os.read(wake, 4096)
                 self.reap()
-            if self._end in ready:
+            if self._end.fileno() in ready:
                 heard = framing.receive(self._end)
                 if heard is None:
                     break

@@ -7,7 +7,7 @@ private localhost on macOS: with ``allowLocalBinding``, commands reach every ser
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.platforms.macos.place_filter import any_of, at_or_below, covered
+from stockade.platforms.macos.place_filter import at_or_below, covered
 from stockade.platforms.macos.sexpr import Quoted
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from stockade.policy.model import Sockets
 
 _ANYWHERE: Final = Quoted("*:*")
-_EVERY_PATH: Final = ("regex", Quoted("^/"))
+_EVERY_PATH: Final = ("path-regex", Quoted("^/"))
 
 
 def proxies(ports: Iterable[int]) -> Iterator[Form]:
@@ -41,6 +41,11 @@ def unix_sockets(sockets: Sockets, temporary: str) -> Iterator[Form]:
     if sockets.all_unix:
         filters = [_EVERY_PATH]
     if filters:
-        places = any_of(tuple(dict.fromkeys(filters)))
-        yield ("allow", "network-bind", "network-inbound", ("local", "unix-socket", places))
-        yield ("allow", "network-outbound", ("remote", "unix-socket", places))
+        places = [_of_socket(each) for each in dict.fromkeys(filters)]
+        yield ("allow", "network-bind", "network-inbound", *(("local", "unix-socket", place) for place in places))
+        yield ("allow", "network-outbound", *(("remote", "unix-socket", place) for place in places))
+
+
+def _of_socket(filtered: Form) -> Form:
+    """Return a filter as it stands inside one of sockets, where a regular expression is called otherwise."""
+    return ("path-regex", *filtered[1:]) if isinstance(filtered, tuple) and filtered[0] == "regex" else filtered

@@ -162,7 +162,7 @@ class MacWalls:
     def receive(self) -> tuple[Outcome, ...]:
         """Take the answers that are there."""
         outcomes: list[Outcome] = []
-        while self._keeper is not None and select.select([self._keeper], [], [], 0)[0]:
+        while self._keeper is not None and _is_readable(self._keeper.fileno()):
             answer = self._keeper.receive()
             if answer is None:
                 outcomes += self._lost()
@@ -236,6 +236,12 @@ class MacWalls:
         lost = [Outcome(ticket, failure=_GONE) for ticket in sorted(self._tickets)]
         self._tickets.clear()
         return lost
+
+
+def _is_readable(descriptor: int) -> bool:
+    poller = select.poll()
+    poller.register(descriptor, select.POLLIN)
+    return bool(poller.poll(0))
 
 
 def _listen() -> tuple[Entrance, ...]:
