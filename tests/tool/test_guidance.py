@@ -51,12 +51,20 @@ def test_walls_are_named(yard: Yard) -> None:
     for fact in (
         "/srv/hidden, except /srv/hidden/open",
         "/srv/kept",
-        "good.example, *.fine.example:8080, except bad.example",
+        "Reachable: good.example, *.fine.example:8080. No other host is. bad.example never is.",
         "/run/agent.sock",
         "docker *",
         "mcp-cli",
     ):
         assert fact in text
+
+
+def test_who_is_asked_about_hosts(yard: Yard) -> None:
+    some = yard.policy(network__allowedDomains=("good.example",))
+    assert "Reachable: no host at all." in guidance(yard.policy())
+    assert "Reachable: no host, before the person is asked." in guidance(yard.policy(), can_ask=True)
+    assert "Reachable: good.example. No other host is." in guidance(some)
+    assert "Reachable: good.example. For any other, the person is asked." in guidance(some, can_ask=True)
 
 
 def test_open_mode_says_when_and_how_long(yard: Yard) -> None:

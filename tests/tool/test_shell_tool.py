@@ -239,3 +239,11 @@ def test_closing_ends_what_runs(yard: Yard) -> None:
 def test_definitions(yard: Yard) -> None:
     tool = ShellTool(yard.policy())
     assert [tool.definition["name"], tool.job_definition["name"]] == ["shell", "shell_jobs"]
+
+
+def test_in_plan_mode_the_plan_may_be_written(yard: Yard) -> None:
+    tool = ShellTool(yard.policy(), mode=ApprovalMode.PLAN, plan_file="/plan.md")
+    for agent in (tool, tool.child("helper")):
+        assert (agent.may_edit("/plan.md"), agent.may_edit("/x")) == (True, False)
+    tool.mode = ApprovalMode.OPEN
+    assert tool.may_edit("/x")

@@ -24,18 +24,26 @@ UNSUITED: Final = ("mcp-cli",)
 
 
 def guidance(
-    policy: SandboxPolicy, *, temporary: str = "", may_bypass: bool = True, unsuited: Sequence[str] = ()
+    policy: SandboxPolicy,
+    *,
+    temporary: str = "",
+    may_bypass: bool = True,
+    can_ask: bool = False,
+    unsuited: Sequence[str] = (),
 ) -> str:
     """Return the text, or nothing if the sandbox is off.
 
-    ``temporary`` is the session's temporary directory, if it is known already. ``unsuited`` are programs on this
-    machine that cannot work inside.
+    ``temporary`` is the session's temporary directory, if it is known already. ``can_ask``: somebody is asked about
+    hosts that no rule is about. ``unsuited`` are programs on this machine that cannot work inside.
     """
     if not policy.mode.enabled:
         return ""
     bypass = bypass_allowed(policy, may_bypass=may_bypass)
     lines = ["# The sandbox", "", "Shell commands run behind walls of the operating system. Inside:", ""]
-    lines += [f"- {line}" for line in (*_files(policy, temporary), *_network(policy), *_commands(policy, unsuited))]
+    lines += [
+        f"- {line}"
+        for line in (*_files(policy, temporary), *_network(policy, can_ask=can_ask), *_commands(policy, unsuited))
+    ]
     lines += ["", *(_OPEN if bypass else _STRICT if may_bypass else _CHILD), "", *_ALWAYS]
     return "\n".join(lines) + "\n"
 
@@ -59,14 +67,14 @@ def _files(policy: SandboxPolicy, temporary: str) -> list[str]:
     return lines
 
 
-def _network(policy: SandboxPolicy) -> list[str]:
+def _network(policy: SandboxPolicy, *, can_ask: bool) -> list[str]:
     network, sockets = policy.network, policy.sockets
-    lines = []
+    denied = f" {_some(rule.value.text for rule in network.denied)} never is." if network.denied else ""
+    others = "For any other, the person is asked" if can_ask else "No other host is"
     if network.allowed:
-        denied = f", except {_some(rule.value.text for rule in network.denied)}" if network.denied else ""
-        lines.append(f"Reachable: {_some(rule.value.text for rule in network.allowed)}{denied}. No other host.")
+        lines = [f"Reachable: {_some(rule.value.text for rule in network.allowed)}. {others}.{denied}"]
     else:
-        lines.append("Reachable: no host that was not allowed; there may be none at all.")
+        lines = [f"Reachable: {'no host, before the person is asked' if can_ask else 'no host at all'}.{denied}"]
     lines.append("A server that you start is reachable on localhost by your later commands, and by nobody else.")
     if sockets.unix and not sockets.all_unix:
         lines.append(f"Unix sockets: {_some(rule.value.path for rule in sockets.unix)}.")

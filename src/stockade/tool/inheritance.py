@@ -12,11 +12,12 @@ from stockade.value import Value
 
 
 class Inheritance(Value):
-    """Who an agent is: its name (empty for the first), the host's terms, and whether it may ask for a bypass."""
+    """Who an agent is: its name (empty for the first), the host's terms, whether it may ask for a bypass."""
 
     agent: str = ""
     terms: Terms = Terms()
     may_bypass: bool = True
+    plan_file: str = ""
 
     @property
     def is_child(self) -> bool:
@@ -26,4 +27,4 @@ class Inheritance(Value):
     def child(self, name: str) -> Inheritance:
         """Return what a sub-agent gets."""
         named = name or "sub-agent"
-        return Inheritance(f"{self.agent}/{named}" if self.agent else named, self.terms, may_bypass=False)
+        return self.but(agent=f"{self.agent}/{named}" if self.agent else named, may_bypass=False)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.tool.placement import Place
-from stockade.violations.annotation import annotate, strip
+from stockade.violations.annotation import annotate, neutralise, strip
 
 if TYPE_CHECKING:
     from stockade.tool.ending import Ending
@@ -91,4 +91,4 @@ def _lines(text: str, more: list[str]) -> str:
     if not more:
         return text
     gap = "\n" if text and not text.endswith("\n") else ""
-    return f"{text}{gap}" + "\n".join(more)
+    return f"{text}{gap}" + "\n".join(map(neutralise, more))

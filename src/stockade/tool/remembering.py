@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.errors import StockadeError
+from stockade.escape import escape
 from stockade.tool.request import ApprovalChoice
 from stockade.tool.setting_change import SettingChange, allow_commands, exclude, write
 
@@ -26,7 +27,7 @@ def remember(answer: ApprovalAnswer, locations: Locations | None) -> str:
         written = write(_change(answer), locations)
     except StockadeError as error:
         return f"the answer was not kept: {error.message}"
-    return f"kept in {written.file}: {_change(answer).done}"
+    return f"kept in {escape(written.file)}: {_change(answer).done}"
 
 
 def _change(answer: ApprovalAnswer) -> SettingChange:

@@ -78,7 +78,7 @@ class ApprovalRequest(Value):
         lines = [f"Run{later} {where}{who}, in {escape(self.directory)}?", command]
         if self.description:
             lines.append(f"  it says: {escape(self.description)}")
-        lines.append(f"  asked because {self.approval.reason}")
+        lines.append(f"  asked because {legible(self.approval.reason)}")
         return "\n".join(lines)
 
 

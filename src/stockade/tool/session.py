@@ -47,6 +47,8 @@ class ToolSession:
         self._policy: SandboxPolicy = policy if self._live is None else self._live.policy  # type: ignore[assignment]
         self.environment = dict(os.environ if environment is None else environment)
         self._sandbox = Sandbox(policy, ask=ask, limits=limits, environment=self.environment, walls=walls)
+        #: Whether somebody is asked about hosts that no rule is about.
+        self.can_ask = ask is not None
         self._open = False
         self._closed = False
         self._temporary: TemporaryDirectory | None = None

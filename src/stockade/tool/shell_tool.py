@@ -9,25 +9,22 @@ One call goes: mode -> placement -> approval -> run -> what was refused -> bound
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-import time
 
 from stockade.annotation import TYPE_CHECKING, Any, Self
 from stockade.errors import StockadeError
 from stockade.sandbox.session import NO_LIMITS
 from stockade.tool.allowance import SKIPPED, skips_check
-from stockade.tool.approval import Approval, ApprovalMode, Terms, Verdict, approve_mode
+from stockade.tool.approval import Approval, ApprovalMode, Terms, Verdict, approve_mode, may_edit
 from stockade.tool.call import definition
-from stockade.tool.directory import WorkingDirectory, read_report, shell_words
+from stockade.tool.directory import WorkingDirectory
+from stockade.tool.execution import execute, start
 from stockade.tool.inheritance import Inheritance
-from stockade.tool.inside import start_inside
 from stockade.tool.jobs import Jobs
 from stockade.tool.judgement import Judge
 from stockade.tool.output import advise
-from stockade.tool.outside import start_outside
-from stockade.tool.placement import Place, bypass_allowed
+from stockade.tool.placement import bypass_allowed
 from stockade.tool.root import require_not_root
 from stockade.tool.session import ToolSession
 from stockade.tool.shell_result import ShellResult
@@ -44,7 +41,6 @@ if TYPE_CHECKING:
     from stockade.sandbox.limits import Limits
     from stockade.settings.sources import Locations
     from stockade.tool.call import ShellCall
-    from stockade.tool.ending import Run
     from stockade.tool.job_call import JobCall
     from stockade.tool.judgement import Judgement
     from stockade.tool.request import Approve
@@ -62,6 +58,7 @@ class ShellTool:
         mode: ApprovalMode = ApprovalMode.OPEN,
         skip_permissions: bool = False,
         locations: Locations | None = None,
+        plan_file: str = "",
         ask: Ask | None = None,
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
@@ -71,7 +68,8 @@ class ShellTool:
 
         ``approve`` is awaited with an ``ApprovalRequest`` for each call that must be asked for; without it, those do
         not run. ``locations`` is where settings are: with it, an answer may be kept. ``skip_permissions`` answers every
-        question with yes; as root it raises, unless ``IS_SANDBOX=1``. The rest is as for ``Sandbox``.
+        question with yes; as root it raises, unless ``IS_SANDBOX=1``. ``plan_file`` is what may be written in plan
+        mode, see ``may_edit``. The rest is as for ``Sandbox``.
         """
         session = ToolSession(policy, environment=environment, ask=ask, limits=limits, walls=walls)
         if skip_permissions:
@@ -80,7 +78,7 @@ class ShellTool:
         if not check:
             sys.stderr.write(f"stockade: {SKIPPED}\n")
         terms = Terms(mode, skip_permissions=skip_permissions, check_injection=check)
-        self._set_up(session, Inheritance(terms=terms), approve, locations)
+        self._set_up(session, Inheritance(terms=terms, plan_file=plan_file), approve, locations)
         self._owner = True
 
     def _set_up(
@@ -118,6 +116,10 @@ class ShellTool:
     def mode(self, mode: ApprovalMode) -> None:
         self._inheritance = self._inheritance.but(terms=self._inheritance.terms.but(mode=mode))
 
+    def may_edit(self, path: str) -> bool:
+        """Say whether the mode lets the host's own tools write a file: in plan mode only the plan."""
+        return may_edit(self.mode, path, self._inheritance.plan_file)
+
     @property
     def may_bypass(self) -> bool:
         """Whether a call may ask to run outside, as the policy is now."""
@@ -140,7 +142,12 @@ class ShellTool:
         """What to put into the agent's system prompt, for the policy as it is now; empty if the sandbox is off."""
         from stockade.tool.guidance import guidance
 
-        return guidance(self.policy, temporary=self._session.known_temporary, may_bypass=self._inheritance.may_bypass)
+        return guidance(
+            self.policy,
+            temporary=self._session.known_temporary,
+            may_bypass=self._inheritance.may_bypass,
+            can_ask=self._session.can_ask,
+        )
 
     async def __aenter__(self) -> Self:
         """Use it; the sandbox is opened by the first call that needs it."""
@@ -194,7 +201,7 @@ class ShellTool:
             if call.is_empty:
                 return self._result(judged.but(notes=(*judged.notes, "there was nothing to run")), exit_code=0)
             if call.run_in_background:
-                return await self._start_job(judged)
+                return await self._start_job(judged, on_output)
             return await self._run(judged, on_output)
         except StockadeError as error:
             return self._failed(call, error)
@@ -206,71 +213,37 @@ class ShellTool:
         return await run_job_call(self.jobs, call)
 
     async def _run(self, judged: Judgement, on_output: Callable[[bytes], object] | None) -> ShellResult:
-        session, call = self._session, judged.call
-        began, temporary = judged.directory, session.temporary
-        report = os.path.join(temporary, f".directory-{os.urandom(6).hex()}")
-        start = time.monotonic()
-        transcript = Transcript(temporary, on_output)
-        timed_out = False
-        try:
-            words = shell_words(session.shell, call.command, report)
-            run = await self._start(judged, words, transcript)
-
-            def expire() -> None:
-                nonlocal timed_out
-                timed_out = True
-                run.kill()
-
-            timer = asyncio.get_running_loop().call_later(call.seconds or 0, expire)
-            try:
-                ending = await _until_end(run)
-            finally:
-                timer.cancel()
-                session.end(run)
-        finally:
-            transcript.finish()
-            ended = read_report(report)
-        moved = self._directory.end(began, ended, session.policy, session.known_temporary)
-        text = transcript.text()
+        session = self._session
+        transcript = Transcript(session.temporary, on_output)
+        done = await execute(session, judged, transcript)
+        ending, text = done.ending, transcript.text()
+        moved = self._directory.end(judged.directory, done.directory, session.policy, session.known_temporary)
         child = self._inheritance.is_child
-        advice = advise(text, ending, judged.placement, may_bypass=self.may_bypass, is_child=child)
         return self._result(
             judged,
             exit_code=ending.exit_code,
             signal=ending.signal,
-            timed_out=timed_out,
-            seconds=time.monotonic() - start,
+            timed_out=done.timed_out,
+            seconds=done.seconds,
             output=text,
             output_size=transcript.size,
             output_file=transcript.file,
             violations=ending.violations,
             violations_dropped=ending.dropped,
             notes=(*judged.notes, *moved, *session.untold(ending.notes), *transcript.notes),
-            advice=advice,
+            advice=advise(text, ending, judged.placement, may_bypass=self.may_bypass, is_child=child),
         )
 
-    async def _start_job(self, judged: Judgement) -> ShellResult:
+    async def _start_job(self, judged: Judgement, on_output: Callable[[bytes], object] | None) -> ShellResult:
         session = self._session
-        transcript = Transcript(session.temporary)
+        transcript = Transcript(session.temporary, on_output)
         try:
-            run = await self._start(judged, (session.shell, "-c", judged.call.command), transcript)
+            run = await start(session, judged, (session.shell, "-c", judged.call.command), transcript)
         except BaseException:
             transcript.finish()
             raise
         job = self.jobs.add(judged.call, judged.placement.place, run, transcript)
         return self._result(judged, job=job.name)
-
-    async def _start(self, judged: Judgement, words: tuple[str, ...], transcript: Transcript) -> Run:
-        session, cwd = self._session, judged.directory
-        run: Run
-        if judged.placement.place is Place.INSIDE:
-            line, name = judged.call.command, session.mint()
-            run = await start_inside(session.sandbox, words, transcript.writer, cwd=cwd, command_id=name, line=line)
-        else:
-            run = start_outside(words, transcript.writer, cwd=cwd, environment=session.environment)
-        session.begin(run)
-        transcript.listen(asyncio.get_running_loop())
-        return run
 
     def _result(self, judged: Judgement, **facts: Any) -> ShellResult:
         given = {"notes": judged.notes, "directory": self.directory} | facts
@@ -280,21 +253,3 @@ class ShellTool:
         why = f"{error.message} ({error.hint})" if error.hint else error.message
         failure = Approval(Verdict.REFUSE, "failure", why)
         return ShellResult(call.command, failure, refusal=why, directory=self.directory)
-
-
-async def _until_end(run: Run) -> Any:
-    """Wait for the end of a command; a cancelled task ends it first."""
-    waiting = asyncio.ensure_future(run.wait())
-    try:
-        return await asyncio.shield(waiting)
-    except asyncio.CancelledError:
-        run.kill()
-        waiting.add_done_callback(_retrieved)
-        await asyncio.wait([waiting])
-        raise
-
-
-def _retrieved(waiting: asyncio.Future[Any]) -> None:
-    """Note that somebody looked at the outcome."""
-    if not waiting.cancelled():
-        waiting.exception()
