@@ -35,7 +35,7 @@ ATTACKS: Final = {
     "read what is denied in capitals": 'cat "$O/SECRET/KEY"',
     "read a name of one character": 'cat "$O/odd/\u00e9"',
     "read a name of one character of ASCII": 'cat "$O/odd/x"',
-    "read a name with a quote": """cat "$O/quo'ted\\\\"/x" """,
+    "read a name with a quote": 'cat "$O/quo\'ted\\\\/x"',
     "write a hook": "echo x > .git/hooks/pre-commit",
     "write a hook in capitals": "echo x > .GIT/HOOKS/pre-commit",
     "move a repository away": "mv .git gone",
