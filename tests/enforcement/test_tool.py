@@ -293,6 +293,23 @@ def test_a_locked_policy_is_loosened_by_nobody(stage: Stage) -> None:
     assert not (stage.project / ".stockade").exists()
 
 
+def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage) -> None:
+    person = Person(ApprovalAnswer(ApprovalChoice.ALWAYS, ("id:*",)))
+    local = stage.project / ".stockade" / "settings.local.json"
+
+    async def script(tool: ShellTool) -> None:
+        await tool.run(ShellCall("sleep 300", run_in_background=True))
+        call = ShellCall("id -u", dangerously_disable_sandbox=True)
+        first = await tool.run(call)
+        assert "the answer holds for this session, and is written when no command runs inside" in first.notes
+        assert (await tool.run(call)).approval.by == "allow rule"
+        assert (await tool.child("helper").run(ShellCall("id -g"))).approval.by == "allow rule"
+        assert not local.exists()
+
+    stage.play(script, person)
+    assert json.loads(local.read_text()) == {"permissions": {"allow": ["Bash(id:*)"]}}
+
+
 def test_the_report_of_the_directory_is_no_way_to_the_hosts_files(stage: Stage) -> None:
     secret = stage.outside / "secret"
     secret.write_text(f"{stage.outside}\n")

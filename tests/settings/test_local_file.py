@@ -480,3 +480,6 @@ def test_what_a_running_sandbox_keeps_is_not_made(world: World, name: str) -> No
         apply(world.locations, [ON], lock=None)
     assert caught.value.message == f"{world.file} cannot be made while a sandboxed command runs here"
     assert stat.S_ISSOCK(kept.lstat().st_mode)
+    assert local_file.is_held(world.locations)
+    kept.unlink()
+    assert not local_file.is_held(world.locations)

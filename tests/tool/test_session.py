@@ -9,6 +9,7 @@ import pytest
 from stockade.errors import StockadeError, UnavailableError
 from stockade.platforms.walls import make_walls
 from stockade.policy.live import LivePolicy
+from stockade.tool.request import ApprovalAnswer, ApprovalChoice
 from stockade.tool.session import ToolSession
 
 if TYPE_CHECKING:
@@ -107,6 +108,20 @@ def test_a_policy_may_be_set_by_hand(yard: Yard) -> None:
         await session.refresh()
         assert session.policy is policy
         assert [session.mint(), session.mint()] == ["call-1", "call-2"]
+        await session.close()
+
+    asyncio.run(main())
+
+
+def test_a_lock_that_comes_takes_answers_that_wait(yard: Yard) -> None:
+    async def main() -> None:
+        session = ToolSession(LivePolicy(yard.locations))
+        session.pending.append(ApprovalAnswer(ApprovalChoice.EXCLUDE, ("docker *",)))
+        await session.refresh()
+        assert len(session.pending) == 1
+        yard.write(yard.managed, {"sandbox": {"enabled": True}})
+        await session.refresh()
+        assert session.pending == []
         await session.close()
 
     asyncio.run(main())

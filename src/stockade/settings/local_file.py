@@ -100,6 +100,12 @@ def apply(locations: Locations, edits: Sequence[Edit], *, lock: Lock | None, hom
     raise StockadeError(message, "Close the other program that writes it, then try again.")
 
 
+def is_held(locations: Locations) -> bool:
+    """Say whether a sandbox keeps the project's local file from being made at the moment."""
+    file = os.path.join(project_directory(locations), FOLDER, NAME)
+    return _is_kept(os.path.dirname(file)) or _is_kept(file)
+
+
 def _place(locations: Locations, *, home_wide: bool) -> _Place:
     project = project_directory(locations)
     owned = home_wide or project == os.path.realpath(locations.home)

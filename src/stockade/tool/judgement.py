@@ -11,7 +11,7 @@ from stockade.escape import escape
 from stockade.tool.allowance import SKIPPED
 from stockade.tool.approval import Approval, Verdict, approve
 from stockade.tool.placement import Place, Situation, place
-from stockade.tool.remembering import remember
+from stockade.tool.remembering import remember, with_answers
 from stockade.tool.request import ApprovalAnswer, ApprovalChoice, make_request
 from stockade.value import Value
 
@@ -64,12 +64,15 @@ class Judge:
         # All in one step of the loop: the next command would keep the names of settings files from being made.
         if answer.patterns:
             self._session.rest()
-        return remember(answer, self._locations)
+        remembered = remember(answer, self._locations)
+        if remembered.waits:
+            self._session.pending.append(answer)
+        return remembered.note
 
     async def _look(self, call: ShellCall, inheritance: Inheritance) -> Judgement:
         session = self._session
         await session.refresh()
-        policy = session.policy
+        policy = with_answers(session.policy, session.pending) if session.pending else session.policy
         unavailable = await session.ready() if policy.mode.enabled else ""
         placement = place(Situation(call, policy, unavailable, may_bypass=inheritance.may_bypass))
         approval = approve(call.command, placement, policy, inheritance.terms)

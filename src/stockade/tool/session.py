@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.limits import Limits
     from stockade.tool.ending import Run
+    from stockade.tool.request import ApprovalAnswer
     from stockade.violations.store import Violations
 
 
@@ -49,6 +50,8 @@ class ToolSession:
         self._sandbox = Sandbox(policy, ask=ask, limits=limits, environment=self.environment, walls=walls)
         #: Whether somebody is asked about hosts that no rule is about.
         self.can_ask = ask is not None
+        #: Answers that hold already, and can be written when no command runs inside.
+        self.pending: list[ApprovalAnswer] = []
         self._open = False
         self._closed = False
         self._temporary: TemporaryDirectory | None = None
@@ -94,6 +97,8 @@ class ToolSession:
         """Look whether the settings have changed."""
         if self._live is not None:
             self._live.poll()
+            if self._live.loaded.lock is not None:
+                self.pending.clear()  # nobody may write them any more
             await self._follow(self._live.policy)
 
     async def update(self, policy: SandboxPolicy) -> None:

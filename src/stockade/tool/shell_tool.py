@@ -25,6 +25,7 @@ from stockade.tool.jobs import Jobs
 from stockade.tool.judgement import Judge
 from stockade.tool.output import advise
 from stockade.tool.placement import bypass_allowed
+from stockade.tool.remembering import remember
 from stockade.tool.root import require_not_root
 from stockade.tool.session import ToolSession
 from stockade.tool.shell_result import ShellResult
@@ -164,6 +165,8 @@ class ShellTool:
         await self.jobs.close()
         if self._owner:
             await self._session.close()
+            while self._session.pending:
+                remember(self._session.pending.pop(0), self._locations)
 
     async def update(self, policy: SandboxPolicy) -> None:
         """Use another policy from the next call on."""
