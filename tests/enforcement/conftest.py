@@ -507,6 +507,20 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
         ground.close()
 
 
+@pytest.fixture(scope="module")
+def make_ground() -> Iterator[Callable[[Path], Ground]]:
+    """Make places that several tests share."""
+    made: list[Ground] = []
+
+    def make(root: Path) -> Ground:
+        made.append(Ground(root))
+        return made[-1]
+
+    yield make
+    for ground in made:
+        ground.close()
+
+
 def alive_with(mark: str) -> list[int]:
     """Return the host's processes that have a text in their arguments."""
     found = []

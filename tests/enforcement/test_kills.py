@@ -260,10 +260,23 @@ def _strike(scene: Scene, owner: int, kind: str, is_over: Callable[[], bool]) ->
         time.sleep(0.001)
     victim = scene.random.choice(found)
     doomed = [victim, *_below(victim)]
+    if kind == "first process" and (launcher := _launcher_of(victim)):
+        doomed = [launcher, *_below(launcher)]
     with suppress(ProcessLookupError):
         os.kill(victim, signal.SIGKILL)
         return doomed
     return None
+
+
+def _launcher_of(process: int) -> int:
+    """Return the launcher that ends with a process, if that is its supervisor: they share a pid namespace."""
+    try:
+        status = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+        above = Path(f"/proc/{int(status['PPid'])}/status").read_text()
+    except (OSError, ValueError):
+        return 0
+    numbers = next(line for line in above.splitlines() if line.startswith("NSpid:")).split()[1:]
+    return int(status["PPid"]) if len(numbers) == len(status["NSpid"].split()) else 0
 
 
 def _allowed(ending: str) -> bool:

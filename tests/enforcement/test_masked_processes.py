@@ -22,7 +22,7 @@ import ctypes, json, os, subprocess, sys
 sys.path.insert(0, sys.argv[1])
 from stockade.platforms.linux.jail import Ended, Jail, Request
 from stockade.platforms.linux.mount import JailSpec, Mount
-from stockade.platforms.linux.program import name, program
+from stockade.platforms.linux.program import name
 from stockade.errors import UnavailableError
 
 inside, outside, attacks = sys.argv[2:5]
@@ -52,7 +52,7 @@ victim = subprocess.Popen(["sleep", "60"], cwd=outside, env={"SECRET": "canary",
                           pass_fds=(handle,))
 found = {"strict": strict()}
 jail = Jail.start()
-jail.build(JailSpec((Mount("writable", inside),), (program(name(tracing=False)),), fresh_processes=False))
+jail.build(JailSpec((Mount("writable", inside),), confinement=name(tracing=False), fresh_processes=False))
 jail.wait_ready()
 with open(f"/proc/{jail.pid}/task/{jail.pid}/children") as file:
     launcher = file.read().strip()

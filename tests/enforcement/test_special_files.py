@@ -75,10 +75,10 @@ def test_a_reader_on_the_host_hears_nothing_through_its_fifo(ground: Ground) -> 
 
 
 SERVICES: dict[str, tuple[str, ...]] = {
-    "a stream socket by its path": ("socket.socket(socket.AF_UNIX).connect(facts['unix'])", "EPERM"),
+    "a stream socket by its path": ("socket.socket(socket.AF_UNIX).connect(facts['unix'])", "EACCES"),
     "a stream socket through a link": (
         "os.symlink(facts['unix'], 'alias'); socket.socket(socket.AF_UNIX).connect('alias')",
-        "EPERM",
+        "EACCES",
     ),
     "a datagram socket by its path": (
         "socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', facts['unix_datagram'])",
@@ -88,7 +88,7 @@ SERVICES: dict[str, tuple[str, ...]] = {
         "socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].sendto(b'x', facts['unix_datagram'])",
         "EPERM",
     ),
-    "an abstract socket": ("socket.socket(socket.AF_UNIX).connect('\\0' + facts['abstract'])", "EPERM"),
+    "an abstract socket": ("socket.socket(socket.AF_UNIX).connect('\\0' + facts['abstract'])", "ECONNREFUSED"),
     "opening a socket as a file": ("os.open(facts['unix'], os.O_RDWR)", "EACCES", "ENXIO"),
 }
 

@@ -2,14 +2,84 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 
 from stockade.platforms.backend import Report
 from stockade.policy.compile import compile_policy
+from stockade.policy.files import survey
+from stockade.policy.places import Disk
 from stockade.sandbox.record import Record
+from stockade.sandbox.wall_violation import wall_violation
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
 from stockade.settings.merge import merge
+from stockade.violations.violation import Occasion
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OUTSIDE = "outside every writable place"
+PROTECTED = "always protected from writing"
+
+
+@pytest.mark.parametrize(
+    ("operation", "path", "rule", "why", "remedy"),
+    [
+        pytest.param(
+            "write", "/out/file", "", OUTSIDE, 'add "{}/out/file" to sandbox.filesystem.allowWrite', id="write"
+        ),
+        pytest.param("metadata", "/out", "", OUTSIDE, 'add "{}/out" to sandbox.filesystem.allowWrite', id="metadata"),
+        pytest.param("create", "/out/new", "", OUTSIDE, 'add "{}/out" to sandbox.filesystem.allowWrite', id="create"),
+        pytest.param("delete", "/out/link", "", OUTSIDE, 'add "{}/out" to sandbox.filesystem.allowWrite', id="link"),
+        pytest.param("rename", "/project", "", OUTSIDE, 'add "{}" to sandbox.filesystem.allowWrite', id="the root"),
+        pytest.param("create", "/project/.bashrc", ".bashrc", PROTECTED, "cannot be allowed: .bashrc", id="protected"),
+        pytest.param("create", "/home/.bashrc", "", OUTSIDE, "cannot be allowed: .bashrc", id="protected outside"),
+        pytest.param(
+            "rename", "/project/kept", "", "it must stay where it is", "cannot be allowed: no setting", id="pinned"
+        ),
+        pytest.param(
+            "unix-connect",
+            "/out/s",
+            "",
+            "no rule allows",
+            'add "{}/out/s" to sandbox.network.allowUnixSockets',
+            id="socket",
+        ),
+    ],
+)
+def test_a_report_gets_its_reason_and_what_would_help(
+    tmp_path: Path, operation: str, path: str, rule: str, why: str, remedy: str
+) -> None:
+    root = tmp_path.resolve()
+    for name in ("project/kept", "out", "home"):
+        (root / name).mkdir(parents=True)
+    (root / "out" / "file").touch()
+    (root / "out" / "link").symlink_to(root / "project")
+    policy = compile_policy(
+        merge([Document(Layer.USER, "settings.json", {})]), cwd=str(root / "project"), home=str(root / "home")
+    )
+    report = Report(1, operation, f"{root}{path}", 3)
+    told = wall_violation(report, Occasion(0.0, "c", "", 3), survey(policy.files, Disk()), Disk())
+    assert (told.operation.value, told.target, told.rule, told.times) == (operation, f"{root}{path}", rule, 3)
+    assert told.why.startswith(why)
+    assert told.remedy.startswith(remedy.replace("{}", str(root)))
+
+
+@pytest.mark.parametrize(
+    ("report", "target"),
+    [
+        pytest.param(Report(1, "create", "", 900), "other places", id="many"),
+        pytest.param(Report(1, "write", "/proc/sys/x"), "/proc/sys/x", id="of its own"),
+        pytest.param(Report(1, "unix-connect", "datagram"), "(datagram)", id="datagram"),
+    ],
+)
+def test_what_is_no_matter_of_files(tmp_path: Path, report: Report, target: str) -> None:
+    policy = compile_policy(merge([]), cwd=str(tmp_path), home=str(tmp_path))
+    told = wall_violation(report, Occasion(0.0, times=report.times), survey(policy.files, Disk()), Disk())
+    assert (told.target, told.times) == (target, report.times)
+
 
 HIDING = {"sandbox.filesystem.denyRead": ("/secret",)}
 HIDDEN = compile_policy(merge([Document(Layer.USER, "settings.json", HIDING)]), cwd="/p", home="/h")

@@ -268,6 +268,12 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     return ground.but(protections=tuple(dict.fromkeys(found)))
 
 
+def allowed_forms(wanted: Iterable[Sourced[PathPattern]], rules: FileRules, places: Places) -> tuple[PathPattern, ...]:
+    """Return the places that other allow rules are about, such as those on sockets; links count as in these."""
+    widest = [form for rule in rules.write_allow for form in _forms(rule.value, places)]
+    return tuple(form for reach in _allows(wanted, widest, places) for form in reach.forms)
+
+
 def with_git_links(ground: Ground, places: Places) -> Ground:
     """Return the ground with the repositories open that writable working trees belong to."""
     links = (git_link_at(root, places) for root in ground.roots)

@@ -6,7 +6,7 @@ import pytest
 
 from stockade.platforms.linux import message
 from stockade.platforms.linux.channel import Packet, decode, encode
-from stockade.platforms.linux.message import Build, Ended, Failed, Run
+from stockade.platforms.linux.message import Build, Ended, Failed, Refused, Run
 
 
 def _values(thing: object) -> dict[str, object]:
@@ -21,15 +21,16 @@ MOUNTS = [(b"writable", b"/w", b""), (b"hidden", b"/h \xff\n", b"")]
     [
         pytest.param(Build([], []), 0, id="build-nothing"),
         pytest.param(
-            Build(MOUNTS, [b"12345678"], fresh_processes=False, listen=True, confinement=b"all"), 0, id="build"
+            Build(MOUNTS, [b"12345678"], fresh_processes=False, confinement=b"all", sockets=[b"/s", b""]), 0, id="build"
         ),
         pytest.param(Run([b"true"], {}, b"/"), 1, id="run"),
         pytest.param(Run([b"a", b""], {b"A": b"=1=", b"B": b""}, b"/d", 3, [(7, -1), (0, 9)], MOUNTS), 2, id="run-all"),
         pytest.param(Ended(9, 1, 2, 3, alone=False), 3, id="ended"),
+        pytest.param(Refused(b"write", b"/x\xff\n", 7), 5, id="refused"),
         pytest.param(Failed(errno.EPERM, b"mount", b"/x"), 4, id="failed"),
     ],
 )
-def test_each_message_is_read_as_it_was_written(said: Build | Run | Ended | Failed, number: int) -> None:
+def test_each_message_is_read_as_it_was_written(said: Build | Run | Ended | Failed | Refused, number: int) -> None:
     packet = (
         said.packet(number, ())
         if isinstance(said, Run)

@@ -4,7 +4,8 @@ import os
 
 import pytest
 
-from stockade.platforms.linux.program import name, program
+from stockade.platforms.linux import calls
+from stockade.platforms.linux.program import name, notifies, program, unsupervised
 from stockade.platforms.linux.seccomp import Features
 from stockade.platforms.linux.seccomp import program as assemble
 from stockade.platforms.linux.syscalls import arch_of
@@ -13,10 +14,13 @@ from stockade.platforms.linux.syscalls import arch_of
 @pytest.mark.parametrize(
     ("named", "features"),
     [
-        pytest.param(name(), Features(), id="the usual one"),
-        pytest.param(name("all"), Features(unix_sockets="all"), id="unix sockets"),
-        pytest.param(name(tracing=False), Features(tracing=False), id="no tracing"),
-        pytest.param(name("stream", tracing=False), Features(unix_sockets="stream", tracing=False), id="both"),
+        pytest.param(
+            name(), Features(unix_sockets="stream", notify=calls.OBSERVED | calls.DECIDED), id="the usual one"
+        ),
+        pytest.param(name("all"), Features(unix_sockets="all", notify=calls.OBSERVED), id="unix sockets"),
+        pytest.param(name("all", observed=False), Features(unix_sockets="all"), id="nobody is asked"),
+        pytest.param(name(observed=False), Features(unix_sockets="stream", notify=calls.DECIDED), id="not observed"),
+        pytest.param(name("none", tracing=False, supervised=False, observed=False), Features(tracing=False), id="none"),
     ],
 )
 def test_a_name_means_a_program_for_this_machine(named: bytes, features: Features) -> None:
@@ -26,3 +30,17 @@ def test_a_name_means_a_program_for_this_machine(named: bytes, features: Feature
 
 def test_the_usual_one_needs_no_name() -> None:
     assert program() is program(name())
+
+
+@pytest.mark.parametrize(
+    ("named", "instead"),
+    [
+        pytest.param(name(), b"none", id="the usual one"),
+        pytest.param(name(tracing=False, observed=False), b"none untraced", id="not observed"),
+        pytest.param(name("all"), b"all", id="all sockets"),
+    ],
+)
+def test_where_nobody_can_answer_sockets_by_path_stay_closed(named: bytes, instead: bytes) -> None:
+    assert notifies(named)
+    assert unsupervised(named) == instead
+    assert not notifies(instead)

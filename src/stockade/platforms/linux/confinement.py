@@ -41,7 +41,8 @@ class Features(Value):
     ``connect`` before they can send, so that a supervisor who is told of ``connect`` sees every peer;
     ``all`` adds datagrams, which can go to any path without being seen.
     ``tracing``: debuggers and the like may look into other processes of the same pid namespace.
-    ``notify``: names of calls that a supervisor is told of; ``open`` and ``openat`` only with write intent.
+    ``notify``: names of calls that a supervisor is told of; ``open`` and ``openat`` only with write intent, ``socket``
+    only for unix datagrams, which it answers in place of the filter.
     """
 
     unix_sockets: UnixSockets = "none"
@@ -207,6 +208,7 @@ _NO_DATAGRAM_PAIR = SyscallRule(
 # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC: the same bits on both architectures. O_TMPFILE needs one of the first two.
 _WRITE_INTENT = 0x243
 _OPEN_FLAGS = {"open": 1, "openat": 2}
+_SOCKET = "socket"
 
 
 def rules(features: Features) -> tuple[SyscallRule, ...]:
@@ -214,13 +216,16 @@ def rules(features: Features) -> tuple[SyscallRule, ...]:
     whole = [SyscallRule(name, verdict, reason) for verdict, reason, names in _WHOLE for name in names.split()]
     if not features.tracing:
         whole += [SyscallRule(name, REFUSED, "sees processes of others") for name in _TRACING.split()]
-    return (*whole, *_BY_ARGUMENT, *_SOCKETS, *_unix_rules(features.unix_sockets), *_notify_rules(features.notify))
+    return (*whole, *_BY_ARGUMENT, *_SOCKETS, *_unix_rules(features), *_notify_rules(features.notify - {_SOCKET}))
 
 
-def _unix_rules(mode: UnixSockets) -> tuple[SyscallRule, ...]:
-    if mode == "all":
+def _unix_rules(features: Features) -> tuple[SyscallRule, ...]:
+    if features.unix_sockets == "all":
         return ()
-    return (_NO_UNIX if mode == "none" else _NO_UNIX_DATAGRAM, _NO_DATAGRAM_PAIR)
+    if features.unix_sockets == "none":
+        return (_NO_UNIX, _NO_DATAGRAM_PAIR)
+    datagram = _NO_UNIX_DATAGRAM.but(verdict=NOTIFIED) if _SOCKET in features.notify else _NO_UNIX_DATAGRAM
+    return (datagram, _NO_DATAGRAM_PAIR)
 
 
 def _notify_rules(names: frozenset[str]) -> tuple[SyscallRule, ...]:

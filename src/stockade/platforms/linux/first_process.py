@@ -25,15 +25,26 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
     signal,
 )
 from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket
-from errno import EACCES, EISDIR, EMFILE, ENOENT, ENOTDIR, EPROTOTYPE
+from errno import EACCES, EBUSY, EISDIR, EMFILE, ENOENT, ENOTDIR, EPROTOTYPE
 
 from stockade.platforms.linux import kernel, landlock, tree
 from stockade.platforms.linux.channel import Channel, Packet
-from stockade.platforms.linux.message import ANNOUNCE, COPIED, EXEC, STARTED, TERMINAL, Ended, Failed, Run, read_signal
+from stockade.platforms.linux.message import (
+    ANNOUNCE,
+    COPIED,
+    EXEC,
+    LISTENING,
+    STARTED,
+    TERMINAL,
+    Ended,
+    Failed,
+    Run,
+    read_signal,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 CHANNEL = 3
 WAKE = SIGTERM
@@ -59,8 +70,10 @@ class Setting:
         "filters",
         "fresh_processes",
         "grounds",
-        "listen",
+        "note",
         "rights",
+        "supervised",
+        "unsupervised",
         "writable_processes",
     )
 
@@ -69,25 +82,31 @@ class Setting:
         *,
         capabilities: int,
         filters: list[bytes],
-        listen: bool,
         fresh_processes: bool,
         writable_processes: bool,
         files: tuple[int, int],
         rights: int,
         grounds: list[bytes],
+        supervised: bool = False,
+        unsupervised: Callable[[], bytes] = bytes,
+        note: bytes = b"",
     ) -> None:
         """Take ``files`` as the limit of open files that the owner had.
 
         ``rights`` are those that Landlock denies, but for the writable ``grounds``; 0 where there is no Landlock.
+        ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
+        ``note`` says why there is no supervisor, if that is known before.
         """
         self.capabilities = capabilities
         self.filters = filters
-        self.listen = listen
         self.fresh_processes = fresh_processes
         self.writable_processes = writable_processes
         self.files = files
         self.rights = rights
         self.grounds = grounds
+        self.supervised = supervised
+        self.unsupervised = unsupervised
+        self.note = note
 
 
 class _Step:
@@ -119,17 +138,16 @@ class StepError(Exception):
 def main(channel: Channel, namespace: int | None, setting: Setting, *, with_mounts: bool = False) -> None:
     """Prepare, wait for one request, serve it; the caller ends the process afterwards.
 
-    A request ``with_mounts`` of its own takes rights, and a filter that notifies is put on for the command alone: then
-    the process is sealed only on the way.
+    A request ``with_mounts`` of its own takes rights: then the process is sealed only on the way.
     """
     number = 0
     try:
         mine, copy = _prepare(channel, namespace, setting)
         rules = _rules(setting)
-        sealed = not with_mounts and not setting.listen
+        sealed = not with_mounts
         if sealed:
             _drop_rights(setting)
-            _install_filters(setting)
+            _install_filters(setting, mine)
         if copy is not None:
             mine.send(Packet(COPIED, 0, b"", (copy,)))
             os.close(copy)
@@ -174,15 +192,30 @@ def _drop_rights(setting: Setting) -> None:
         kernel.limit_capabilities(setting.capabilities)
 
 
-def _install_filters(setting: Setting) -> int:
-    """Put the session's filters on; return the listener of the last if that is to notify, else -1."""
-    listener = -1
+def _install_filters(setting: Setting, channel: Channel) -> None:
+    """Put the session's filters on, and hand over the listener of the one that notifies."""
     with _Step(b"filter"):
-        for program in setting.filters[:-1]:
+        for program in setting.filters[:1]:
+            if setting.supervised:
+                _install_notifying_filter(program, setting, channel)
+            else:
+                kernel.install_filter(program)
+        for program in setting.filters[1:]:
             kernel.install_filter(program)
-        for program in setting.filters[-1:]:
-            listener = kernel.install_filter(program, listen=setting.listen)
-    return listener if setting.listen else -1
+
+
+def _install_notifying_filter(program: bytes, setting: Setting, channel: Channel) -> None:
+    try:
+        listener = kernel.install_filter(program, listen=True)
+    except OSError as error:
+        if error.errno != EBUSY:
+            raise
+        # Somebody around this sandbox listens already, and the kernel allows but one.
+        kernel.install_filter(setting.unsupervised())
+        channel.send(Packet(LISTENING, 0))
+        return
+    channel.send(Packet(LISTENING, 0, b"", (listener,)))
+    os.close(listener)
 
 
 def _rehearse() -> None:
@@ -215,7 +248,6 @@ class _Command:
         self.rules = rules
         self.pid = 0
         self.sealed = False
-        self.listener = -1
 
     def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
@@ -239,7 +271,7 @@ class _Command:
             with _Step(b"landlock"):
                 landlock.restrict(self.rules, self.setting.rights, self.streams)
         if not self.sealed:
-            self.listener = _install_filters(self.setting)
+            _install_filters(self.setting, self.channel)
         signal(SIGINT, SIG_DFL)
         signal(WAKE, self.forward_signals)
         kernel.close_on_exec_from(CHANNEL)
@@ -247,8 +279,8 @@ class _Command:
         for stream in self.streams:
             os.close(stream)
         self.forward_signals()
-        if self.run.flags & ANNOUNCE or self.listener >= 0:
-            self.channel.send(Packet(STARTED, number, b"", (self.listener,) if self.listener >= 0 else ()))
+        if self.run.flags & ANNOUNCE:
+            self.channel.send(Packet(STARTED, number))
         return self.reap()
 
     def join_groups(self) -> None:

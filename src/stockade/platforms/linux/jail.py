@@ -59,10 +59,9 @@ class Request(Value):
 
 
 class Started(Value):
-    """The command runs; ``listener`` is its seccomp listener if the jail has one, else -1."""
+    """The command runs."""
 
     number: int
-    listener: int = -1
 
 
 class Refused(Value):
@@ -131,6 +130,8 @@ class Jail:
         self._number = 0
         self._launcher: tuple[int, ...] = ()
         self._terminals: tuple[int, ...] = ()
+        #: Why nobody watches what commands connect to and change, if nobody does though it was asked for.
+        self.unsupervised = ""
         self.shared: tuple[int, ...] = ()
         self.entrances: tuple[tuple[str, int], ...] = ()
         self._state: State = "new"
@@ -162,7 +163,7 @@ class Jail:
             list(spec.filters),
             confinement=spec.confinement,
             fresh_processes=spec.fresh_processes,
-            listen=spec.listen,
+            sockets=[os.fsencode(text) for text in spec.sockets],
             shared=len(shared) if self._passage == "direct" else 0,
             host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
@@ -184,6 +185,7 @@ class Jail:
             packet = self._channel.receive()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
+            self.unsupervised = packet.body.decode()
             self._launcher, self._terminals = packet.descriptors[:1], packet.descriptors[1:]
             return
         self.close()
@@ -360,7 +362,7 @@ def _introduce(channel: Channel) -> None:
 
 def _answer(packet: Packet) -> Answer:
     if packet.kind == message.STARTED:
-        return Started(packet.number, *packet.descriptors)
+        return Started(packet.number)
     if packet.kind == message.ENDED:
         ended = message.Ended.read(packet)
         return Ended(

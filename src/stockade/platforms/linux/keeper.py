@@ -17,7 +17,12 @@ import select
 from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree, warden
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
-from stockade.platforms.linux.program import program
+from stockade.platforms.linux.program import notifies, program, unsupervised
+from stockade.platforms.linux.supervisor import Supervision
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 CHANNEL = 3
 _JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWPID
@@ -29,6 +34,7 @@ _GO = b"g"
 _MOST_FILES = 65536
 _PF_EXITING = 4  # linux/sched.h; the ninth field of /proc/PID/stat
 _DYING = 5.0
+_NO_PROCESSES = b"the kernel gives no /proc of its own here"
 
 
 def main(passage: str, leavings: str) -> None:
@@ -127,6 +133,8 @@ class _Construction:
         self.places = tree.arrange(build.mounts)
         self.filters = [program(build.confinement)] if build.confinement else []
         self.filters += build.filters
+        self.is_listed = _matcher(build.sockets)
+        self.supervision: Supervision | None = None
         self.files = _raise_file_limit()
         self.warden = 0
         self.life = -1
@@ -202,6 +210,7 @@ class _Construction:
         """Enter new namespaces, build the jail, leave a launcher in it."""
         step = b"namespaces"
         try:
+            self.look_at_host()
             self.enter_session(keeper)
             terminals = tree.new_terminals()
             self.enter_jail()
@@ -222,7 +231,15 @@ class _Construction:
         if pid:
             keeper.send(Packet(_LAUNCHED, pid))
             return
-        launcher.main(self.owner, keeper, self.setting(), door if masks >= 0 else None)
+        setting = self.setting()
+        supervision = self.supervision if setting.supervised else None
+        launcher.main(self.owner, keeper, setting, door if masks >= 0 else None, supervision)
+
+    def look_at_host(self) -> None:
+        """Open what a supervisor needs of the host, as long as this is the host."""
+        if notifies(self.build.confinement):
+            absent = [place.target for place in self.places if place.operation == tree.ABSENT]
+            self.supervision = Supervision(absent, self.is_listed, self.identity.capabilities)
 
     def enter_session(self, keeper: Channel) -> None:
         """Enter what all jails of a session share; the first one makes it, and the owner keeps it open for the rest.
@@ -262,19 +279,40 @@ class _Construction:
         kernel.unshare(_JAIL)
         identity.write_maps(b"self", b"%d 0 1" % uid, b"%d 0 1" % gid, keep_groups=True)
 
+    def unsupervised(self) -> bytes:
+        """Return the filter for where nobody can answer."""
+        return program(unsupervised(self.build.confinement))
+
     def setting(self) -> Setting:
         """Return what every command gets alike; asked in the launcher, whose pid namespace is the jail's."""
+        fresh = self.build.fresh_processes or tree.can_show_processes()
+        supervised = self.supervision is not None and fresh
+        if self.supervision is not None and not fresh:
+            self.supervision.close()
+            self.filters[0] = self.unsupervised()
         return Setting(
             capabilities=self.identity.capabilities,
             filters=self.filters,
-            listen=self.build.listen,
-            fresh_processes=self.build.fresh_processes or tree.can_show_processes(),
+            supervised=supervised,
+            unsupervised=self.unsupervised,
+            note=b"" if supervised or self.supervision is None else _NO_PROCESSES,
+            fresh_processes=fresh,
             # Root owns /proc/sys and needs no capability to write it.
             writable_processes=self.ids[0] != 0,
             files=self.files,
             rights=landlock.handled(landlock.version()),
             grounds=landlock.outermost(self.build.mounts, _WRITABLE),
         )
+
+
+def _matcher(texts: list[bytes]) -> Callable[[bytes], bool]:
+    """Return what tells whether a path is listed; patterns are known only where there are any."""
+    if not texts:
+        return lambda _: False
+    from stockade.policy.path_pattern import PathPattern
+
+    patterns = [PathPattern.parse(os.fsdecode(text), cwd="/", home="/") for text in texts]
+    return lambda path: any(pattern.depth_on(os.fsdecode(path)) is not None for pattern in patterns)
 
 
 def _raise_file_limit() -> tuple[int, int]:

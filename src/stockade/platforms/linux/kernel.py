@@ -50,8 +50,10 @@ _MOVE_MOUNT = 429
 _FSOPEN = 430
 _FSCONFIG = 431
 _FSMOUNT = 432
+_PIDFD_OPEN = 434
 _CLOSE_RANGE = 436
 _OPENAT2 = 437
+_PIDFD_GETFD = 438
 _MOUNT_SETATTR = 442
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_ADD_RULE = 445
@@ -64,6 +66,7 @@ _LANDLOCK_VERSION = 1
 _LANDLOCK_PATH_BENEATH = 1
 _CLOEXEC = 1
 _CLOSE_RANGE_CLOEXEC = 4
+_PIDFD_THREAD = os.O_EXCL
 _TIOCSCTTY = 0x540E
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_RUNNING = 0x1 | 0x40
@@ -161,6 +164,23 @@ def close_from(first: int) -> None:
 def close_on_exec_from(first: int) -> None:
     """Let no descriptor from this one on survive an exec."""
     _checked(_libc.syscall(_Long(_CLOSE_RANGE), _Long(first), _Long(_LAST_FD), _Long(_CLOSE_RANGE_CLOEXEC)))
+
+
+def open_thread(thread: int) -> int:
+    """Return a pidfd of one thread (Linux 6.9); before that only the first thread of a process can have one."""
+    return _checked(_libc.syscall(_Long(_PIDFD_OPEN), _Long(thread), _Long(_PIDFD_THREAD)))
+
+
+def take_descriptor(process: int, number: int) -> int:
+    """Return a copy of a descriptor of another process, which is given as a pidfd; needs a debugger's rights."""
+    return _checked(_libc.syscall(_Long(_PIDFD_GETFD), _Long(process), _Long(number), _Long(0)))
+
+
+def connect(descriptor: int, address: bytes) -> int:
+    """Connect a socket to an address as the kernel has it; return the error number, 0 for success."""
+    return (
+        0 if _libc.connect(ctypes.c_int(descriptor), address, ctypes.c_int(len(address))) == 0 else ctypes.get_errno()
+    )
 
 
 def limit_capabilities(kept: int) -> None:

@@ -17,23 +17,26 @@ import os
 import select
 from errno import EMFILE
 
-from stockade.platforms.linux import first_process, kernel, message
+from stockade.platforms.linux import first_process, kernel, message, supervisor
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.hearing import Hearing
 from stockade.platforms.linux.reception import FIRST_NUMBER, Reception
+from stockade.platforms.linux.supervised import Supervised
 
 _SIGKILL = 9
 _STREAMS = 3
 _IDLE_COPIES = 8
 _MICROSECONDS = 1_000_000
+_ALONE = b"another supervisor listens around this sandbox, and the kernel allows but one"
 
 
 class _Job:
     """A first process, waiting or at work."""
 
-    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable", "whole")
+    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable", "serial", "whole")
 
-    def __init__(self, pid: int, channel: Channel, namespace: int | None) -> None:
+    def __init__(self, serial: int, pid: int, channel: Channel, namespace: int | None) -> None:
+        self.serial = serial
         self.pid = pid
         self.channel = channel
         self.namespace = namespace
@@ -60,20 +63,57 @@ class Launcher:
         self.leaving: dict[int, _Job] = {}
         self.unsaid: list[Packet] = []
         self.reception = Reception(self)
+        self.serial = 0
+        self.supervisor: Supervised | None = None
         self.hearing = Hearing(warden, self)
         if warden is not None:
             self.poller.register(warden.fileno(), select.POLLIN)
 
-    def prove(self) -> Packet:
+    def prove(self, supervision: supervisor.Supervision | None = None) -> Packet:
         """Make the first first-process and answer whether it could build its walls."""
         self.spare = self.fork()
+        if supervision is not None:
+            self.supervisor = self.fork_supervisor(supervision)
         packet = self.spare.channel.receive()
+        if packet is not None and packet.kind == message.LISTENING:
+            self.pass_listener(self.spare, packet)
+            packet = self.spare.channel.receive()
         if packet is None:
             return message.Failed(0, b"first process").packet(0)
         if packet.kind == message.COPIED:
             (self.spare.namespace,) = packet.descriptors
-            return Packet(message.READY, 0, b"", (os.dup(self.origin), *_terminals()))
+            note = _ALONE if self.setting.supervised and self.supervisor is None else self.setting.note
+            return Packet(message.READY, 0, note, (os.dup(self.origin), *_terminals()))
         return packet
+
+    def fork_supervisor(self, supervision: supervisor.Supervision) -> Supervised:
+        """Make the one who answers what commands ask, and give up what only that one needs."""
+        mine, theirs = Channel.pair()
+        if os.fork() == 0:
+            try:
+                mine.close()
+                os.close(self.origin)
+                self.hearing.close()
+                for job in self.jobs.values():
+                    job.channel.close()
+                supervisor.main(theirs, self.owner, supervision)
+            finally:
+                os._exit(0)
+        theirs.close()
+        supervision.close()
+        self.poller.register(mine.fileno(), select.POLLIN)
+        return Supervised(mine)
+
+    def pass_listener(self, job: _Job, packet: Packet) -> None:
+        """Pass the listener of a first process on; one that has none shows that no supervisor can be had."""
+        if self.supervisor is None:
+            packet.close()
+        elif packet.descriptors:
+            self.supervisor.take(job.serial, packet)
+        else:
+            self.poller.unregister(self.supervisor.fileno())
+            self.supervisor.close()
+            self.supervisor = None
 
     def serve(self) -> None:
         """Serve until the owner is gone."""
@@ -87,11 +127,17 @@ class Launcher:
                     self.hear_warden(gone=bool(event & select.POLLHUP))
                 elif self.reception.serve(descriptor):
                     continue
-                elif event & ~select.POLLOUT and not self.obey():
+                elif not self.hear_others(descriptor, event):
                     return
             self.say_rest()
             if self.spare is None:
                 self.replace_spare()
+
+    def hear_others(self, descriptor: int, event: int) -> bool:
+        """Take what supervisor and owner say; ``False`` once one of them is gone, without whom nothing here works."""
+        if self.supervisor is not None and descriptor == self.supervisor.fileno():
+            return self.supervisor.hear()
+        return not event & ~select.POLLOUT or self.obey()
 
     def hear_warden(self, *, gone: bool) -> None:
         """Take what was refused; a warden that was killed is missed by nobody."""
@@ -151,7 +197,8 @@ class Launcher:
             raise
         finally:
             theirs.close()
-        job = _Job(pid, mine, namespace)
+        self.serial += 1
+        job = _Job(self.serial, pid, mine, namespace)
         self.jobs[mine.fileno()] = job
         self.poller.register(mine.fileno(), select.POLLIN)
         return job
@@ -212,6 +259,8 @@ class Launcher:
         if job is self.spare:
             self.spare = None
         try:
+            if self.supervisor is not None:
+                self.supervisor.assign(job.serial, packet.number)
             job.channel.send(packet)
         except OSError:
             os.kill(job.pid, _SIGKILL)
@@ -231,6 +280,8 @@ class Launcher:
             self.lose(job)
         elif packet.kind == message.COPIED:
             (job.namespace,) = packet.descriptors
+        elif packet.kind == message.LISTENING:
+            self.pass_listener(job, packet)
         elif job.number is None:
             job.report = packet
         elif packet.kind == message.STARTED:
@@ -245,6 +296,8 @@ class Launcher:
         if job.number is not None:
             self.hearing.settle(job.pid)
             self.numbers.pop(job.number, None)
+            for refused in self.supervisor.flush(job.number) if self.supervisor is not None else ():
+                self.say(refused)
             self.say(Packet(packet.kind, job.number, packet.body))
             job.number = None
 
@@ -292,7 +345,13 @@ def _terminals() -> tuple[int, ...]:
         return ()
 
 
-def main(owner: Channel, keeper: Channel, setting: first_process.Setting, warden: Channel | None = None) -> None:
+def main(
+    owner: Channel,
+    keeper: Channel,
+    setting: first_process.Setting,
+    warden: Channel | None = None,
+    supervision: supervisor.Supervision | None = None,
+) -> None:
     """Serve a session from inside its finished jail; the caller ends the process afterwards."""
     kernel.limit_bounding_set(setting.capabilities)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
@@ -307,7 +366,7 @@ def main(owner: Channel, keeper: Channel, setting: first_process.Setting, warden
     gc.disable()
     gc.freeze()
     launcher = Launcher(owner, setting, warden)
-    answer = launcher.prove()
+    answer = launcher.prove(supervision)
     owner.send(answer)
     answer.close()
     if answer.kind == message.READY:

@@ -3,7 +3,9 @@
 Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive.
 Answers: ready, started, ended, failed, guests, refused.
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
-Copied is said only within the jail: a first process hands its copy of the mounts to the launcher. Visitors, who run
+Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its
+filter to the launcher, which passes the latter on to the supervisor and says to which command it was assigned. The
+supervisor says refused to the owner, and unsaid, flushed (after flush) to the launcher. Visitors, who run
 what the owner ordered, say visit and signal, and hear ended or failed.
 Rules: pure; every text is bytes, as the kernel has it; the same functions write and read.
 ``tests/platforms/linux/test_message.py`` holds each message in both directions.
@@ -32,7 +34,12 @@ ORDER = b"w"
 RECEIVE = b"v"
 VISIT = b"V"
 GUESTS = b"G"
+LISTENING = b"L"
+ASSIGNED = b"a"
 REFUSED = b"X"
+UNSAID = b"U"
+FLUSH = b"f"
+FLUSHED = b"D"
 MASKS = b"M"
 KNOCKED = b"K"
 TELL = b"t"
@@ -55,7 +62,7 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "listen", "mounts", "shared")
+    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "mounts", "shared", "sockets")
 
     def __init__(  # noqa: PLR0913 - the fields of one message
         self,
@@ -63,43 +70,44 @@ class Build:
         filters: list[bytes],
         *,
         fresh_processes: bool = True,
-        listen: bool = False,
         shared: int = 0,
         host_ports: list[bytes] | None = None,
         confinement: bytes = b"",
+        sockets: list[bytes] | None = None,
     ) -> None:
-        """Take mounts as operation, target, source; ``listen``: the last filter notifies a supervisor.
+        """Take mounts as operation, target, source.
 
         ``confinement`` names the usual filter, which comes before the others; empty for none.
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
-        ``host_ports`` are those of the host that are to be reached inside at the same address.
+        ``host_ports`` are those of the host that are to be reached inside at the same address. ``sockets`` are
+        patterns of the unix sockets that may be reached by path.
         """
         self.mounts = mounts
         self.filters = filters
         self.fresh_processes = fresh_processes
-        self.listen = listen
         self.shared = shared
         self.host_ports = host_ports or []
         self.confinement = confinement
+        self.sockets = sockets or []
 
     def packet(self) -> Packet:
         """Write it."""
-        flags = bytes((self.fresh_processes, self.listen, self.shared))
-        fields = [flags, _mounts(self.mounts), pack(self.filters), pack(self.host_ports), self.confinement]
-        return Packet(BUILD, 0, pack(fields))
+        flags = bytes((self.fresh_processes, self.shared))
+        lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets)]
+        return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), self.confinement, *lists]))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
-        flags, mounts, filters, host_ports, confinement = packet.fields()
+        flags, mounts, confinement, filters, host_ports, sockets = packet.fields()
         return cls(
             _read_mounts(mounts),
             unpack(filters),
             fresh_processes=bool(flags[0]),
-            listen=bool(flags[1]),
-            shared=flags[2],
+            shared=flags[1],
             host_ports=unpack(host_ports),
             confinement=confinement,
+            sockets=unpack(sockets),
         )
 
 
@@ -208,7 +216,7 @@ class Refused:
     __slots__ = ("operation", "place", "times")
 
     def __init__(self, operation: bytes, place: bytes, times: int = 1) -> None:
-        """Take the operation as one of the words of violations."""
+        """Take the operation as one of the words of ``calls``."""
         self.operation = operation
         self.place = place
         self.times = times
@@ -268,6 +276,21 @@ class Failed:
 def is_from_whole_jail(packet: Packet) -> bool:
     """Tell whether a first process says this after it had built its walls: it ran a program, or at least tried."""
     return packet.kind == ENDED or (packet.kind == FAILED and Failed.read(packet).step == EXEC)
+
+
+def empty(kind: bytes, number: int = 0) -> Packet:
+    """Say something that needs no more words."""
+    return Packet(kind, number)
+
+
+def assigned_packet(listener: int, number: int) -> Packet:
+    """Say to which command a listener was assigned."""
+    return Packet(ASSIGNED, listener, _integer(number))
+
+
+def read_assigned(packet: Packet) -> int:
+    """Read which command it was."""
+    return _number(packet.body)
 
 
 def signal_packet(number: int, signal: int) -> Packet:

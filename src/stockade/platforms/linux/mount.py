@@ -59,17 +59,17 @@ class JailSpec(Value):
     """All that must be known to build a jail.
 
     ``confinement`` is the name of the usual seccomp program (see ``program``), none if it is empty; ``filters`` are
-    programs that are installed behind it, in order, in every command; ``listen`` makes the last one hand
-    its listener to the owner with each command. ``fresh_processes`` off leaves the surroundings'
+    programs that are installed behind it, in order, in every command; ``sockets`` are patterns of the unix sockets
+    that a supervisor lets be reached by path. ``fresh_processes`` off leaves the surroundings'
     /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
     """
 
     mounts: tuple[Mount, ...]
     filters: tuple[bytes, ...] = ()
-    listen: bool = False
     fresh_processes: bool = True
     confinement: bytes = b""
+    sockets: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Refuse an order in which a later mount would undo an earlier one."""

@@ -1,7 +1,8 @@
 """The seccomp program of every command, made once per process.
 
 It is sent by name and assembled by whoever builds the jail: the helpers wait for the plan anyway, and have the usual
-one ready when it comes.
+one ready when it comes. A name is the mode of unix sockets and what else differs, as words: ``untraced``,
+``supervised`` (somebody decides about ``connect``), ``observed`` (somebody is told of every change of a file).
 """
 
 from __future__ import annotations
@@ -14,23 +15,47 @@ from stockade.platforms.linux.syscalls import arch_of
 if TYPE_CHECKING:
     from stockade.platforms.linux.confinement import UnixSockets
 
-_UNTRACED = b" untraced"
+UNTRACED = b"untraced"
+SUPERVISED = b"supervised"
+OBSERVED = b"observed"
+_SPACE = b" "
+_STREAM, _NONE = b"stream", b"none"
+USUAL = b"stream supervised observed"
 _made: dict[bytes, bytes] = {}
 
 
-def name(unix_sockets: UnixSockets = "none", *, tracing: bool = True) -> bytes:
+def name(
+    unix_sockets: UnixSockets = "stream", *, tracing: bool = True, supervised: bool = True, observed: bool = True
+) -> bytes:
     """Return the name of the program. Raises if there is none for this machine."""
     arch_of(os.uname().machine)
-    return unix_sockets.encode() + (b"" if tracing else _UNTRACED)
+    words = [(UNTRACED, not tracing), (SUPERVISED, supervised and unix_sockets != "all"), (OBSERVED, observed)]
+    return _SPACE.join([unix_sockets.encode(), *(word for word, there in words if there)])
 
 
-def program(named: bytes = b"none") -> bytes:
+def notifies(named: bytes) -> bool:
+    """Tell whether a program needs somebody who answers."""
+    return not {SUPERVISED, OBSERVED}.isdisjoint(named.split())
+
+
+def unsupervised(named: bytes) -> bytes:
+    """Return the name of what takes its place where nobody can answer: sockets by path stay closed then."""
+    mode, *words = named.split()
+    mode = _NONE if mode == _STREAM and SUPERVISED in words else mode
+    return _SPACE.join([mode, *(word for word in words if word not in {SUPERVISED, OBSERVED})])
+
+
+def program(named: bytes = USUAL) -> bytes:
     """Return the program of that name for this machine."""
     if named not in _made:
+        from stockade.platforms.linux import calls
         from stockade.platforms.linux.seccomp import Features
         from stockade.platforms.linux.seccomp import program as assemble
 
-        sockets: UnixSockets = named.removesuffix(_UNTRACED).decode()  # type: ignore[assignment] # it is checked there
-        features = Features(unix_sockets=sockets, tracing=not named.endswith(_UNTRACED))
+        mode, *words = named.split()
+        sockets: UnixSockets = mode.decode()  # type: ignore[assignment] # it is checked there
+        notify = calls.DECIDED if SUPERVISED in words else frozenset()
+        notify |= calls.OBSERVED if OBSERVED in words else frozenset()
+        features = Features(unix_sockets=sockets, tracing=UNTRACED not in words, notify=notify)
         _made[named] = assemble(arch_of(os.uname().machine), features)
     return _made[named]

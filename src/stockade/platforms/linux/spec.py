@@ -13,6 +13,7 @@ from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.platforms.linux.mount import JailSpec, Mount
 from stockade.platforms.linux.program import name
+from stockade.policy.path_pattern import PathPattern
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def names_file() -> str:
     return path if os.path.isfile(path) else ""
 
 
-def specify(
+def specify(  # noqa: PLR0913 - what a jail is made of, all named
     policy: SandboxPolicy,
     plan: Plan,
     *,
@@ -51,11 +52,14 @@ def specify(
     private: Iterable[str],
     placed: Iterable[Mount],
     names: str = "",
+    sockets: Iterable[PathPattern] = (),
+    observed: bool = True,
 ) -> JailSpec:
     """Return the jail for a plan.
 
     ``private`` are directories of the user's that no command may see; ``placed`` are the mounts on placeholders.
-    ``names`` is the file that says who answers questions about names; one of ours takes its place.
+    ``names`` is the file that says who answers questions about names; one of ours takes its place. ``sockets`` are the
+    unix sockets that may be reached by path; ``observed``: what the walls refuse to change is told.
     """
     mounts = {mount.path: Mount(_OPERATIONS[mount.operation], mount.path, mount.reason) for mount in plan.mounts}
     mounts |= {path: Mount("hidden", path, "the sandboxes' own") for path in private}
@@ -66,7 +70,12 @@ def specify(
     return JailSpec(
         tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
         fresh_processes=not policy.mode.weaker_nested,
-        confinement=name("all" if policy.sockets.all_unix else "none", tracing=not policy.mode.weaker_nested),
+        confinement=name(
+            "all" if policy.sockets.all_unix else "stream", tracing=not policy.mode.weaker_nested, observed=observed
+        ),
+        sockets=tuple(
+            pattern.path if pattern.is_glob else PathPattern.literal(pattern.path).text for pattern in sockets
+        ),
     )
 
 

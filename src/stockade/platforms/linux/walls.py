@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.placeholders import Lease
     from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
+    from stockade.policy.path_pattern import PathPattern
 
 _ATTEMPTS: Final = 5
 _GONE: Final = "the sandbox's helpers were killed, and the command with them"
@@ -68,12 +69,16 @@ class _Cell:
 class LinuxWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
-    def __init__(self, temporary: str, started: Jail | None = None, *, once: bool = False) -> None:
+    def __init__(
+        self, temporary: str, started: Jail | None = None, *, once: bool = False, observe: bool = True
+    ) -> None:
         """Start the helpers at once, unless they are: they come up while the plan is made.
 
         ``once``: the first command follows at once and may be the only one. Watching the disk begins with the second.
+        ``observe``: what the walls refuse to change is reported.
         """
         self._once = once
+        self._observe = observe
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
         self._next: Jail | None = started or Jail.start(self._leavings)
@@ -115,7 +120,14 @@ class LinuxWalls:
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command in the current jail."""
         cell = self._cell()
-        number = cell.jail.run(_request(launch), streams)
+        try:
+            number = cell.jail.run(_request(launch), streams)
+        except UnavailableError:
+            # Its helpers were killed since it was looked at; the command has not begun.
+            self._current = None
+            self.renew(cell.policy)
+            cell = self._cell()
+            number = cell.jail.run(_request(launch), streams)
         self._ticket += 1
         cell.tickets[number] = self._ticket
         self._places[self._ticket] = cell, number
@@ -234,7 +246,14 @@ class LinuxWalls:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
             spec = specify(
-                policy, plan, temporary=self._temporary, private=private, placed=held.mounts, names=names_file()
+                policy,
+                plan,
+                temporary=self._temporary,
+                private=private,
+                placed=held.mounts,
+                names=names_file(),
+                sockets=_sockets(policy),
+                observed=self._observe,
             )
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
@@ -244,7 +263,7 @@ class LinuxWalls:
             jail.close()
             lease.release()
             raise
-        self._notes = plan.notes + held.notes + self._commons.take(jail)
+        self._notes = plan.notes + held.notes + self._commons.take(jail) + _unsupervised(jail)
         old, self._current = self._current, _Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
         self._pending = None
@@ -360,6 +379,22 @@ def _possible(plan: Plan) -> Plan:
     if plan.refusals:
         raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
     return plan
+
+
+def _sockets(policy: SandboxPolicy) -> tuple[PathPattern, ...]:
+    """Return the places of the unix sockets that the policy lists."""
+    if not policy.sockets.unix or policy.sockets.all_unix:
+        return ()
+    from stockade.policy.files import allowed_forms
+    from stockade.policy.places import Disk
+
+    return allowed_forms(policy.sockets.unix, policy.files, Disk())
+
+
+def _unsupervised(jail: Jail) -> tuple[str, ...]:
+    if not jail.unsupervised:
+        return ()
+    return (f"unix sockets stay closed, and refused writes are not reported: {jail.unsupervised}",)
 
 
 def _request(launch: Launch) -> Request:

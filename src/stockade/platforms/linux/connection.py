@@ -1,0 +1,250 @@
+"""``connect`` done for a command by somebody who has judged where it leads.
+
+The socket is taken from the caller, the address is copied once, and what was judged is what is connected: a caller that
+exchanges either meanwhile gets what it had before, or nothing. INET and abstract addresses are the session's own
+network namespace and free. A path is walked in the caller's view to the file that it means now; that must be one
+on which the session itself listens, or one that the policy lists.
+
+Rules: never wait: a connection that takes time is looked at again until it stands or its caller is gone; a blocking
+socket is made non-blocking only for the moment of the call. Nobody is told where nobody listens.
+Source of truth: connect(2), unix(7), pidfd_getfd(2).
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
+from errno import EACCES, EAGAIN, EALREADY, EBADF, ECONNREFUSED, EINPROGRESS, EINVAL, EISCONN
+from fcntl import F_GETFL, F_SETFL, fcntl
+from time import monotonic
+
+from stockade.platforms.linux import glance, kernel
+from stockade.platforms.linux.memory_reader import read_bytes
+from stockade.platforms.linux.notification import as_int, is_valid
+from stockade.platforms.linux.unix_diag import kernel_device
+from stockade.platforms.linux.walk import walk
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+_LONGEST_ADDRESS = 128  # sizeof(struct sockaddr_storage)
+_FAMILY_BYTES = 2
+_SO_DOMAIN, _SO_COOKIE, _SO_SNDTIMEO = 39, 57, 21
+_TIME_BYTES, _WORD = 16, 8
+_MICROSECONDS = 1_000_000
+_UNDER_WAY = frozenset((EINPROGRESS, EALREADY))
+_REMEMBERED = 64
+
+
+class Attempt:
+    """One call of a caller that waits. ``refused`` is the place that it may not reach, if that is why it failed."""
+
+    __slots__ = (
+        "address",
+        "blocking",
+        "cookie",
+        "deadline",
+        "domain",
+        "identity",
+        "listener",
+        "refused",
+        "sock",
+        "thread",
+    )
+
+    def __init__(self, listener: int, identity: int, thread: int) -> None:
+        """Begin with who asks."""
+        self.listener = listener
+        self.identity = identity
+        self.thread = thread
+        self.sock: socket | None = None
+        self.domain = 0
+        self.cookie = b""
+        self.address = b""
+        self.blocking = False
+        self.deadline: float | None = None
+        self.refused = b""
+
+    def close(self) -> None:
+        """Let go of the socket."""
+        if self.sock is not None:
+            self.sock.close()
+            self.sock = None
+
+    def takes_time(self, error: int) -> bool:
+        """Tell whether an error means that there is none yet: a connection on its way, or a full queue."""
+        return error in _UNDER_WAY or (error == EAGAIN and self.domain == AF_UNIX)
+
+    def key(self) -> tuple[int, bytes, bytes]:
+        """Return what a caller does again after it was interrupted."""
+        return self.thread, self.cookie, self.address
+
+
+class Connections:
+    """Connects, and remembers what takes time."""
+
+    def __init__(
+        self,
+        is_listed: Callable[[bytes], bool],
+        own_files: Callable[[], set[tuple[int, int]]],
+        host_files: Callable[[], set[tuple[int, int]]],
+    ) -> None:
+        """Take which paths the policy lists, and on which files the session and the host listen."""
+        self.is_listed = is_listed
+        self.own_files = own_files
+        self.host_files = host_files
+        self.descriptors = b"%d/fd/" % os.getpid()
+        self.waiting: dict[int, Attempt] = {}
+        self.unheard: dict[tuple[int, bytes, bytes], None] = {}
+
+    def attempt(
+        self, listener: int, identity: int, thread: int, arguments: tuple[int, ...]
+    ) -> tuple[Attempt, int | None]:
+        """Try a call of a caller; return the error number, or ``None`` if it takes time or the caller is gone."""
+        attempt = Attempt(listener, identity, thread)
+        try:
+            self.take(attempt, arguments)
+            if not is_valid(listener, identity):
+                attempt.close()
+                return attempt, None
+            error = self.connect(attempt)
+        except OSError as failure:
+            attempt.close()
+            return attempt, failure.errno or EACCES
+        if attempt.sock is not None and attempt.blocking and attempt.takes_time(error):
+            self.waiting[attempt.sock.fileno()] = attempt
+            return attempt, None
+        attempt.close()
+        return attempt, error
+
+    def take(self, attempt: Attempt, arguments: tuple[int, ...]) -> None:
+        """Copy the caller's socket and its address."""
+        attempt.sock = sock = socket(AF_UNIX, SOCK_STREAM, 0, _copy(attempt.thread, as_int(arguments[0])))
+        attempt.domain = sock.getsockopt(SOL_SOCKET, _SO_DOMAIN)
+        length = as_int(arguments[2])
+        if not 0 <= length <= _LONGEST_ADDRESS:
+            raise OSError(EINVAL, os.strerror(EINVAL))
+        attempt.address = read_bytes(attempt.thread, arguments[1], length)
+        attempt.cookie = sock.getsockopt(SOL_SOCKET, _SO_COOKIE, _WORD)
+        attempt.blocking = not fcntl(sock.fileno(), F_GETFL) & os.O_NONBLOCK
+        seconds = sock.getsockopt(SOL_SOCKET, _SO_SNDTIMEO, _TIME_BYTES)
+        limit = int.from_bytes(seconds[:_WORD], "little") + int.from_bytes(seconds[_WORD:], "little") / _MICROSECONDS
+        attempt.deadline = monotonic() + limit if limit else None
+
+    def connect(self, attempt: Attempt) -> int:
+        """Connect to where the address leads, if it may."""
+        path = path_of(attempt.domain, attempt.address)
+        if path is None:
+            return self.dial(attempt, attempt.address)
+        with walk(attempt.thread, b"cwd", path) as found:
+            if found.error:
+                return found.error
+            place = b"%b%d" % (self.descriptors, found.target)
+            error = self.judge(attempt, found.target, place)
+            return error or self.dial(attempt, AF_UNIX.to_bytes(_FAMILY_BYTES, "little") + place + b"\0")
+
+    def judge(self, attempt: Attempt, target: int, place: bytes) -> int:
+        """Return the error for a file that may not be connected to, 0 for one that may."""
+        about = os.fstat(target)
+        if not os.access(place, os.W_OK):
+            return EACCES
+        if not stat.S_ISSOCK(about.st_mode):
+            return ECONNREFUSED
+        file = (kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino)
+        if _contains(self.own_files(), file, target, attempt.thread):
+            return 0
+        path = glance.real_path(place)
+        if path and self.is_listed(path):
+            return 0
+        if not any(number == file[1] for _, number in self.host_files()):
+            return ECONNREFUSED
+        attempt.refused = path or path_of(attempt.domain, attempt.address) or b""
+        return EACCES
+
+    def dial(self, attempt: Attempt, address: bytes) -> int:
+        """Make the call without waiting."""
+        if attempt.sock is None:
+            return EBADF
+        descriptor = attempt.sock.fileno()
+        flags = fcntl(descriptor, F_GETFL)
+        if attempt.blocking:
+            fcntl(descriptor, F_SETFL, flags | os.O_NONBLOCK)
+        try:
+            error = kernel.connect(descriptor, address)
+        finally:
+            if attempt.blocking:
+                fcntl(descriptor, F_SETFL, flags)
+        # The call was done before, and its caller interrupted before it could hear of it.
+        if error == EISCONN and self.unheard.pop(attempt.key(), error) is None:
+            return 0
+        return error
+
+    def remember(self, attempt: Attempt) -> None:
+        """Keep in mind that a caller does not know that it is connected: it was interrupted, and may ask again."""
+        self.unheard[attempt.key()] = None
+        while len(self.unheard) > _REMEMBERED:
+            del self.unheard[next(iter(self.unheard))]
+
+    def look(self, attempt: Attempt) -> int | None:
+        """Look again at what takes time; return the error number, or ``None`` if it still does."""
+        if attempt.sock is None:
+            return EBADF
+        # To ask again is also what makes the kernel see that a connection stands.
+        error = self.connect(attempt)
+        if not attempt.takes_time(error):
+            return error
+        if attempt.deadline is None or monotonic() < attempt.deadline:
+            return None
+        return EAGAIN if attempt.domain == AF_UNIX else EINPROGRESS
+
+
+def path_of(domain: int, address: bytes) -> bytes | None:
+    """Return the path in an address of a unix socket, ``None`` if it holds none."""
+    if domain != AF_UNIX or int.from_bytes(address[:_FAMILY_BYTES], "little") != AF_UNIX:
+        return None
+    name = address[_FAMILY_BYTES:]
+    return name.partition(b"\0")[0] or None
+
+
+def _copy(thread: int, number: int) -> int:
+    """Copy a descriptor of a thread."""
+    try:
+        process = kernel.open_thread(thread)
+    except OSError as error:
+        if error.errno != EINVAL:
+            raise
+        process = os.pidfd_open(_first_thread(thread))
+    try:
+        return kernel.take_descriptor(process, number)
+    finally:
+        os.close(process)
+
+
+def _first_thread(thread: int) -> int:
+    with open(b"%d/status" % thread, "rb") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
+
+
+def _contains(files: set[tuple[int, int]], file: tuple[int, int], target: int, thread: int) -> bool:
+    """Tell whether a file is among others; some filesystems show another device than the kernel counts by."""
+    if file in files:
+        return True
+    others = {device for device, number in files if number == file[1]}
+    return bool(others) and _device_of(target, thread) in others
+
+
+def _device_of(target: int, thread: int) -> int:
+    """Return the device of an open file's filesystem as the kernel counts it, from the mount that the file lies on."""
+    own = b"%d" % os.getpid()
+    with open(b"%b/fdinfo/%d" % (own, target), "rb") as file:
+        mount = next(line.split()[1] for line in file if line.startswith(b"mnt_id:"))
+    for process in (b"%d" % thread, own):
+        with open(process + b"/mountinfo", "rb") as file:
+            for line in file:
+                fields = line.split(b" ", 3)
+                if fields[0] == mount:
+                    major, _, minor = fields[2].partition(b":")
+                    return kernel_device(int(major), int(minor))
+    return -1

@@ -1,0 +1,67 @@
+"""What the kernel says about a path at one moment: may it be written, is it a mount, where is it really.
+
+Each function is one or two calls, without an exception where "no" is a usual answer.
+Source of truth: access(2), statx(2) (Linux 5.8 for mounts), statvfs(3).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_AT_FDCWD = -100
+_AT_SYMLINK_NOFOLLOW = 0x100
+_AT_NO_AUTOMOUNT = 0x800
+_STATX_MNT_ID = 0x1000
+_MOUNT_ROOT = 0x2000
+_ATTRIBUTES = slice(8, 16)
+_MOUNT = slice(144, 152)
+_READ_ONLY = 1  # ST_RDONLY
+_PROC = 0x9FA0  # PROC_SUPER_MAGIC
+
+_statx = _libc.statx
+_statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
+_buffer = ctypes.create_string_buffer(256)
+_buffer_at = ctypes.addressof(_buffer)
+
+
+def is_mount(path: bytes) -> bool:
+    """Tell whether a path, not followed, is where something is mounted: then it can be neither removed nor renamed."""
+    if _statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT, 0, _buffer_at):
+        return False
+    return bool(int.from_bytes(_buffer.raw[_ATTRIBUTES], "little") & _MOUNT_ROOT)
+
+
+def mount_of(path: bytes) -> int:
+    """Return the number of the mount that a path lies on, followed; 0 if nobody knows."""
+    if _statx(_AT_FDCWD, path, _AT_NO_AUTOMOUNT, _STATX_MNT_ID, _buffer_at):
+        return 0
+    return int.from_bytes(_buffer.raw[_MOUNT], "little")
+
+
+def error_of_writing(path: bytes, *, enter: bool = False) -> int:
+    """Return the error that stands between this process and writing at a path, 0 if none; ``EROFS`` comes last."""
+    mode = os.W_OK | os.X_OK if enter else os.W_OK
+    return ctypes.get_errno() if _libc.faccessat(_AT_FDCWD, path, mode, 0) else 0
+
+
+def is_read_only(path: bytes) -> bool:
+    """Tell whether a path, followed, lies on a read-only mount; what cannot be looked at counts as one."""
+    try:
+        return bool(os.statvfs(path).f_flag & _READ_ONLY)
+    except OSError:
+        return True
+
+
+def is_of_processes(descriptor: int) -> bool:
+    """Tell whether an open descriptor lies in a ``/proc``."""
+    if _libc.fstatfs(descriptor, _buffer):
+        return False
+    return int.from_bytes(_buffer.raw[:8], "little") == _PROC
+
+
+def real_path(descriptor_path: bytes) -> bytes:
+    """Return where an open descriptor, named by its link in ``/proc``, lies; empty if it has no name any more."""
+    path = os.readlink(descriptor_path)
+    return path if path[:1] == b"/" and os.stat(descriptor_path).st_nlink else b""

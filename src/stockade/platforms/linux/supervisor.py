@@ -1,0 +1,283 @@
+"""The supervisor of a jail: it is asked about every ``connect`` and every change of a file, and answers.
+
+Forked by the launcher, in whose pid namespace it is process 2 and with which it dies. It sees the commands' processes
+from above, is seen by none, and has a debugger's right to look into them. Of changes it only takes note: the mounts
+decide (see ``onlooker``). What becomes of a ``connect`` it decides and does itself (see ``connection``). If it is
+killed, the kernel answers ``ENOSYS`` to whatever would have been asked, and the launcher ends the jail.
+
+Rules: everything is imported and opened before the jail is entered; one thread; it never waits for anybody but its
+callers; a call is answered only after its refusal is on its way, so that no command ends before its last report; an
+error in here lets a change go on to the mounts, and refuses a connection.
+Source of truth: seccomp_unotify(2), pid_namespaces(7).
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+from errno import EACCES, EPERM
+from time import monotonic
+
+from stockade.platforms.linux import kernel, message, notification
+from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes
+from stockade.platforms.linux.connection import Attempt, Connections, path_of
+from stockade.platforms.linux.memory_reader import read_bytes
+from stockade.platforms.linux.onlooker import Onlooker
+from stockade.platforms.linux.refusals import Refusals
+from stockade.platforms.linux.syscalls import arch_of
+from stockade.platforms.linux.unix_diag import Listeners
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stockade.platforms.linux.channel import Channel, Packet
+    from stockade.platforms.linux.notification import Notification
+
+#: The place of a datagram socket: it has none, which is why it is refused.
+DATAGRAM = b"datagram"
+_CAP_SYS_PTRACE = 19
+_UNIX = 1
+_LONGEST_ADDRESS = 128
+_LOOK_AGAIN = 0.005
+_TELL_AGAIN = 1.0
+_PROCESSES = b"/proc"
+
+
+class Supervision:
+    """What a supervisor must know of a jail, and what it needs of the host: opened before there are walls."""
+
+    __slots__ = ("absent", "capabilities", "is_listed", "listeners", "root")
+
+    def __init__(self, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int) -> None:
+        """Open the host's root and the way to its listening sockets, as long as this is the host."""
+        self.absent = absent
+        self.is_listed = is_listed
+        self.capabilities = capabilities
+        self.root = os.open(b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.listeners = Listeners()
+
+    def close(self) -> None:
+        """Give up what only a supervisor needs."""
+        os.close(self.root)
+        self.listeners.close()
+
+
+class Supervisor:
+    """The loop."""
+
+    def __init__(self, launcher: Channel, owner: Channel, supervision: Supervision) -> None:
+        """Take the channels to the launcher, and past it to the owner."""
+        self.launcher = launcher
+        self.owner = owner
+        self.onlooker = Onlooker(supervision.root, supervision.absent, supervision.capabilities)
+        self.own = Listeners()
+        self.connections = Connections(
+            supervision.is_listed, _or_none(self.own.files), _or_none(supervision.listeners.files)
+        )
+        arch = arch_of(os.uname().machine)
+        numbers = arch.numbers()
+        self.changes = changes(arch)
+        self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
+        self.refusals = Refusals()
+        self.poller = select.epoll()
+        self.poller.register(launcher.fileno(), select.EPOLLIN)
+        self.listeners: dict[int, int] = {}
+        self.commands: dict[int, int] = {}
+        self.dirty = False
+        self.told = 0.0
+
+    def serve(self) -> None:
+        """Serve until the launcher is gone."""
+        poll = self.poller.poll
+        while True:
+            for descriptor, event in poll(self.patience()):
+                if descriptor in self.listeners:
+                    if event & select.EPOLLIN:
+                        self.hear(descriptor)
+                    else:
+                        self.drop(descriptor)
+                elif descriptor in self.connections.waiting:
+                    self.look_again(descriptor)
+                elif descriptor == self.launcher.fileno() and not self.obey():
+                    return
+            if self.connections.waiting:
+                for descriptor in tuple(self.connections.waiting):
+                    self.look_again(descriptor)
+            if self.dirty and monotonic() - self.told > _TELL_AGAIN:
+                self.tell_numbers()
+
+    def patience(self) -> float | None:
+        """Return how long nothing may happen before something must be looked at."""
+        if self.connections.waiting:
+            return _LOOK_AGAIN
+        return _TELL_AGAIN if self.dirty else None
+
+    def obey(self) -> bool:
+        """Do what the launcher says; ``False`` once it is gone."""
+        packet = self.launcher.receive()
+        if packet is None:
+            return False
+        if packet.kind == message.LISTENING:
+            for listener in packet.descriptors:
+                self.listeners[listener] = packet.number
+                notification.hurry(listener)
+                self.poller.register(listener, select.EPOLLIN)
+        elif packet.kind == message.ASSIGNED:
+            self.commands[packet.number] = message.read_assigned(packet)
+        elif packet.kind == message.FLUSH:
+            self.flush(packet)
+        return True
+
+    def flush(self, packet: Packet) -> None:
+        """Say the last numbers of a command to the launcher, who says them to the owner."""
+        for key, times in self.refusals.end(packet.number):
+            self.launcher.send(message.Refused(*key, times).packet(packet.number))
+        self.dirty = self.dirty and self.refusals.is_unsaid()
+        self.launcher.send(message.empty(message.FLUSHED, self.dirty))
+
+    def drop(self, listener: int) -> None:
+        """Forget a listener under which nobody lives any more."""
+        self.poller.unregister(listener)
+        self.commands.pop(self.listeners.pop(listener), None)
+        os.close(listener)
+
+    def hear(self, listener: int) -> None:
+        """Take one call, and answer it."""
+        try:
+            asked = notification.receive(listener)
+        except OSError:
+            return  # its caller is gone
+        number = asked[notification.NUMBER]
+        if number == self.connect:
+            self.decide(listener, asked)
+        elif number == self.socket:
+            self.report(listener, asked, (UNIX_CONNECT, DATAGRAM))
+            notification.answer(listener, asked[0], EPERM)
+        else:
+            self.observe(listener, asked)
+
+    def observe(self, listener: int, asked: Notification) -> None:
+        """Note what the mounts will refuse, and let the kernel go on."""
+        key = None
+        try:
+            key = self.refused(asked)
+        except (OSError, ValueError, LookupError):
+            key = None  # the caller is gone, or its path cannot be read: then the kernel cannot either
+        if key is not None:
+            self.report(listener, asked, key)
+        notification.let_go(listener, asked[0])
+
+    def refused(self, asked: Notification) -> tuple[bytes, bytes] | None:
+        """Return what the mounts will refuse of a call."""
+        thread, number = asked[notification.THREAD], asked[notification.NUMBER]
+        uses = self.changes.get(number)
+        if uses is not None:
+            return self.onlooker.refusal(uses, thread, asked[notification.ARGUMENTS :])
+        if number != self.bind:
+            return None
+        _, address, length, *_ = asked[notification.ARGUMENTS :]
+        if not 0 < length <= _LONGEST_ADDRESS:
+            return None
+        path = path_of(_UNIX, read_bytes(thread, address, length))
+        return self.onlooker.of_change(CREATE, thread, b"cwd", path, follow=False) if path else None
+
+    def decide(self, listener: int, asked: Notification) -> None:
+        """Connect for the caller, or refuse."""
+        identity, thread = asked[notification.ID], asked[notification.THREAD]
+        arguments = asked[notification.ARGUMENTS :]
+        try:
+            attempt, error = self.connections.attempt(listener, identity, thread, arguments)
+        except (OSError, ValueError, LookupError):
+            notification.answer(listener, identity, EACCES)
+            return
+        if attempt.refused:
+            self.report(listener, asked, (UNIX_CONNECT, attempt.refused))
+        if error is not None:
+            self.answer(attempt, error)
+        elif attempt.sock is not None and attempt.domain != _UNIX:
+            self.poller.register(attempt.sock.fileno(), select.EPOLLOUT | select.EPOLLONESHOT)
+
+    def answer(self, attempt: Attempt, error: int) -> None:
+        """Tell a caller how its connection went."""
+        if not notification.answer(attempt.listener, attempt.identity, error) and not error:
+            self.connections.remember(attempt)
+
+    def look_again(self, descriptor: int) -> None:
+        """Look at a connection that takes time."""
+        attempt = self.connections.waiting.get(descriptor)
+        if attempt is None:
+            return
+        known = attempt.listener in self.listeners
+        valid = known and notification.is_valid(attempt.listener, attempt.identity)
+        error = self.connections.look(attempt) if valid else EACCES
+        if error is None:
+            return
+        del self.connections.waiting[descriptor]
+        if attempt.domain != _UNIX:
+            # The caller has the same socket open: closing ours would not end the watching of it.
+            self.poller.unregister(descriptor)
+        if valid:
+            self.answer(attempt, error)
+        attempt.close()
+
+    def report(self, listener: int, asked: Notification, key: tuple[bytes, bytes]) -> None:
+        """Tell the owner what is new, and count the rest."""
+        command = self.commands.get(self.listeners[listener])
+        if command is None:
+            return  # a first process on its way
+        if not self.refusals.add(command, asked[notification.THREAD], key):
+            self.note()
+            return
+        try:
+            self.owner.send(message.Refused(*key, 1).packet(command), wait=False)
+        except OSError:
+            self.refusals.give_back(command, key, 1)
+            self.note()
+
+    def note(self) -> None:
+        """Let the launcher know that there are numbers to be asked for, before it says that a command has ended."""
+        if not self.dirty:
+            self.dirty = True
+            self.launcher.send(message.empty(message.UNSAID))
+
+    def tell_numbers(self) -> None:
+        """Tell the owner how often, if it listens."""
+        self.told = monotonic()
+        for command in self.refusals.commands():
+            for key, times in self.refusals.take(command):
+                try:
+                    self.owner.send(message.Refused(*key, times).packet(command), wait=False)
+                except OSError:
+                    self.refusals.give_back(command, key, times)
+        self.dirty = self.refusals.is_unsaid()
+
+
+def _or_none(files: Callable[[], set[tuple[int, int]]]) -> Callable[[], set[tuple[int, int]]]:
+    """Return what answers with no files where the kernel cannot be asked: then nothing is the session's own."""
+
+    def ask() -> set[tuple[int, int]]:
+        try:
+            return files()
+        except OSError:
+            return set()
+
+    return ask
+
+
+def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
+    """Serve a jail; the caller ends the process afterwards."""
+    gc.disable()
+    gc.freeze()
+    kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
+    kernel.unshare(kernel.CLONE_NEWNS)
+    processes = kernel.new_filesystem(b"proc")
+    os.fchdir(processes)
+    os.close(processes)
+    nothing = kernel.new_filesystem(b"tmpfs", ((b"mode", b"0755"),), kernel.MOUNT_ATTR_RDONLY)
+    kernel.move_mount(nothing, kernel.AT_FDCWD, _PROCESSES)
+    os.close(nothing)
+    supervisor = Supervisor(launcher, owner, supervision)
+    kernel.limit_capabilities(supervision.capabilities | 1 << _CAP_SYS_PTRACE)
+    supervisor.serve()

@@ -1,0 +1,103 @@
+"""Which unix sockets listen in a network namespace, by the files that they are bound to.
+
+A file is known by its device and its number, not by its name: names can be changed, these cannot. The kernel answers
+for the namespace in which the netlink socket was made, so what it lists was made in the session's own.
+
+Rules: question and answer are pure functions of bytes; a short answer is refused, never guessed.
+Source of truth: sock_diag(7), ``linux/unix_diag.h``.
+"""
+
+from __future__ import annotations
+
+from _socket import AF_NETLINK, SOCK_CLOEXEC, SOCK_RAW, socket
+from _struct import Struct
+from _struct import error as short_error  # type: ignore[attr-defined] # it is there, only its stub is not
+
+_NETLINK_SOCK_DIAG = 4
+_BY_FAMILY = 20
+_ERROR, _DONE = 2, 3
+_REQUEST, _DUMP = 0x1, 0x300
+_UNIX = 1
+_LISTENING = 1 << 10
+_SHOW_FILE = 0x2
+_FILE = 1
+_ANSWER_BYTES = 1 << 16
+
+_HEADER = Struct("<IHHII")
+_QUESTION = Struct("<BBHIIIQ")
+_SOCKET_BYTES = 16
+_ATTRIBUTE = Struct("<HH")
+_PLACE = Struct("<II")
+_ALIGNMENT = 4
+_MINOR_BITS = 20
+
+
+def question() -> bytes:
+    """Return the request for all listening sockets with their files."""
+    body = _QUESTION.pack(_UNIX, 0, 0, _LISTENING, 0, _SHOW_FILE, 0xFFFF_FFFF_FFFF_FFFF)
+    return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST | _DUMP, 1, 0) + body
+
+
+def answer(data: bytes) -> tuple[set[tuple[int, int]], bool]:
+    """Read one datagram: the files as device and number, and whether that was the last one."""
+    found: set[tuple[int, int]] = set()
+    position = 0
+    try:
+        while position < len(data):
+            length, kind, _, _, _ = _HEADER.unpack_from(data, position)
+            if kind in {_DONE, _ERROR} or length < _HEADER.size:
+                return found, True
+            start = position + _HEADER.size + _SOCKET_BYTES
+            found |= _files(data, start, min(position + length, len(data)))
+            position += _aligned(length)
+    except short_error:
+        return found, True
+    return found, False
+
+
+def _files(data: bytes, position: int, end: int) -> set[tuple[int, int]]:
+    found = set()
+    while position + _ATTRIBUTE.size <= end:
+        length, kind = _ATTRIBUTE.unpack_from(data, position)
+        if length < _ATTRIBUTE.size:
+            break
+        if kind == _FILE and length >= _ATTRIBUTE.size + _PLACE.size:
+            number, device = _PLACE.unpack_from(data, position + _ATTRIBUTE.size)
+            found.add((device, number))
+        position += _aligned(length)
+    return found
+
+
+def kernel_device(major: int, minor: int) -> int:
+    """Return a device as the kernel counts it within, which is how its answers name it."""
+    return major << _MINOR_BITS | minor
+
+
+def _aligned(length: int) -> int:
+    return (length + _ALIGNMENT - 1) & -_ALIGNMENT
+
+
+class Listeners:
+    """Asks the kernel; made once, inside the namespace that is asked about."""
+
+    def __init__(self) -> None:
+        """Open the way to the kernel."""
+        self._kernel = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, _NETLINK_SOCK_DIAG)
+
+    def fileno(self) -> int:
+        """Return the descriptor."""
+        return self._kernel.fileno()
+
+    def close(self) -> None:
+        """Close it."""
+        self._kernel.close()
+
+    def files(self) -> set[tuple[int, int]]:
+        """Return the files on which somebody listens now. Raises ``OSError`` if the kernel does not say."""
+        self._kernel.send(question())
+        found: set[tuple[int, int]] = set()
+        last = False
+        while not last:
+            more, last = answer(self._kernel.recv(_ANSWER_BYTES))
+            found |= more
+        return found

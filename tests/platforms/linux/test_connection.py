@@ -1,0 +1,48 @@
+"""What an address means; what becomes of connections is proved in ``tests/enforcement/test_unix_sockets.py``."""
+
+from __future__ import annotations
+
+import socket
+from errno import EINPROGRESS, EISCONN
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from stockade.platforms.linux.connection import Attempt, Connections, path_of
+
+
+@pytest.mark.parametrize(
+    ("domain", "address", "path"),
+    [
+        pytest.param(socket.AF_UNIX, b"\1\0/a\0", b"/a", id="path"),
+        pytest.param(socket.AF_UNIX, b"\1\0a/b", b"a/b", id="no zero at its end"),
+        pytest.param(socket.AF_UNIX, b"\1\0/a\0/b\0", b"/a", id="more behind the zero"),
+        pytest.param(socket.AF_UNIX, b"\1\0\0name", None, id="abstract"),
+        pytest.param(socket.AF_UNIX, b"\1\0", None, id="none"),
+        pytest.param(socket.AF_UNIX, b"\2\0/a", None, id="another family"),
+        pytest.param(socket.AF_INET, b"\1\0/a", None, id="another socket"),
+        pytest.param(socket.AF_UNIX, b"", None, id="nothing"),
+    ],
+)
+def test_an_address_holds_a_path_or_none(domain: int, address: bytes, path: bytes | None) -> None:
+    assert path_of(domain, address) == path
+
+
+@given(st.binary(max_size=128))
+def test_any_address_is_read(address: bytes) -> None:
+    path = path_of(socket.AF_UNIX, address)
+    assert path is None or (path and b"\0" not in path)
+
+
+def test_who_was_interrupted_before_it_heard_is_told_when_it_asks_again() -> None:
+    connections = Connections(lambda _: False, set, set)
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as end:
+        address = b"\2\0" + server.getsockname()[1].to_bytes(2, "big") + socket.inet_aton("127.0.0.1") + bytes(8)
+        attempt = Attempt(-1, 0, 7)
+        attempt.sock, attempt.address, attempt.blocking = end, address, True
+        while connections.dial(attempt, address) == EINPROGRESS:
+            pass
+        assert (connections.dial(attempt, address), end.getblocking()) == (EISCONN, True)
+        connections.remember(attempt)
+        assert [connections.dial(attempt, address) for _ in range(2)] == [0, EISCONN]

@@ -1,0 +1,50 @@
+"""Judged without walls: then nothing is refused, but what a descriptor of the host shows otherwise.
+
+What walls refuse is proved in ``tests/enforcement/test_observed_writes.py``.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.platforms.linux.calls import CHANGES, CREATE
+from stockade.platforms.linux.onlooker import Onlooker
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+AT_FDCWD = 0xFFFF_FF9C
+
+
+@pytest.fixture
+def onlooker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Onlooker]:
+    (tmp_path / "kept").touch()
+    monkeypatch.chdir("/proc")
+    root = os.open("/", os.O_PATH)
+    yield Onlooker(root, [os.fsencode(tmp_path.resolve() / "kept")])
+    os.close(root)
+
+
+@pytest.mark.parametrize("name", ["openat", "mkdirat", "unlinkat", "fchmodat", "utimensat", "renameat2", "linkat"])
+@pytest.mark.parametrize("target", ["new", "file", "missing/deeper", "link", "/proc/self/comm", ""])
+def test_without_walls_nothing_is_refused(onlooker: Onlooker, tmp_path: Path, name: str, target: str) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("nowhere")
+    text = ctypes.create_string_buffer(os.fsencode(tmp_path / target) if target else b"")
+    address = ctypes.addressof(text)
+    arguments = [AT_FDCWD, address, os.O_WRONLY | os.O_CREAT, 0, 0, 0]
+    if len(CHANGES[name]) > 1 or name == "linkat":
+        arguments[2:4] = [AT_FDCWD, address]
+    assert onlooker.refusal(CHANGES[name], os.getpid(), tuple(arguments)) is None
+
+
+def test_a_name_that_is_kept_missing_cannot_be_made(onlooker: Onlooker, tmp_path: Path) -> None:
+    path = os.fsencode(tmp_path.resolve() / "kept")
+    assert onlooker.of_change(CREATE, os.getpid(), b"cwd", path, follow=False) == (CREATE, path)
+    assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_CREAT | os.O_WRONLY) == (CREATE, path)
+    assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_WRONLY) is None

@@ -1,0 +1,103 @@
+"""What is said to whom; the rest needs walls, see ``tests/enforcement``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.platforms.linux import message
+from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.supervisor import Supervision, Supervisor
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KEY = (b"write", b"/x")
+ASKED = (1, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+
+class Ends:
+    """A supervisor, and the other ends of its channels."""
+
+    def __init__(self) -> None:
+        self.launcher, to_launcher = Channel.pair()
+        self.owner, to_owner = Channel.pair()
+        self.supervision = Supervision([], lambda _: False, 0)
+        self.supervisor = Supervisor(to_launcher, to_owner, self.supervision)
+        self.supervisor.listeners[99] = 5
+        self.channels = (self.launcher, to_launcher, self.owner, to_owner)
+
+    def say(self, packet: Packet) -> bool:
+        self.launcher.send(packet)
+        return self.supervisor.obey()
+
+    def refuse(self, times: int) -> None:
+        for _ in range(times):
+            self.supervisor.report(99, ASKED, KEY)
+
+    def close(self) -> None:
+        self.supervision.close()
+        self.supervisor.poller.close()
+        self.supervisor.own.close()
+        for channel in self.channels:
+            channel.close()
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ends = Ends()
+    yield ends
+    ends.close()
+
+
+def _refused(packet: Packet | None) -> tuple[int, bytes, bytes, int]:
+    assert packet is not None
+    refused = message.Refused.read(packet)
+    return packet.number, refused.operation, refused.place, refused.times
+
+
+def test_the_owner_hears_what_is_new_and_the_launcher_the_rest_before_the_end(ends: Ends) -> None:
+    assert ends.say(message.assigned_packet(5, 12))
+    ends.refuse(3)
+    assert _refused(ends.owner.receive(wait=False)) == (12, *KEY, 1)
+    assert ends.owner.receive(wait=False) is None
+    said = ends.launcher.receive(wait=False)
+    assert said is not None
+    assert said.kind == message.UNSAID
+    assert ends.say(message.empty(message.FLUSH, 12))
+    assert _refused(ends.launcher.receive(wait=False)) == (12, *KEY, 2)
+    last = ends.launcher.receive(wait=False)
+    assert last is not None
+    assert (last.kind, last.number, ends.supervisor.dirty) == (message.FLUSHED, 0, False)
+
+
+def test_of_what_no_command_did_nobody_hears(ends: Ends) -> None:
+    ends.refuse(2)
+    assert (ends.owner.receive(wait=False), ends.launcher.receive(wait=False)) == (None, None)
+
+
+def test_numbers_are_told_now_and_then(ends: Ends) -> None:
+    ends.say(message.assigned_packet(5, 12))
+    ends.refuse(4)
+    ends.supervisor.tell_numbers()
+    told = [_refused(ends.owner.receive(wait=False)) for _ in range(2)]
+    assert told == [(12, *KEY, 1), (12, *KEY, 3)]
+    assert ends.supervisor.patience() is None
+
+
+def test_an_owner_that_does_not_listen_keeps_nobody_waiting(ends: Ends) -> None:
+    ends.say(message.assigned_packet(5, 12))
+    while True:
+        try:
+            ends.supervisor.owner.send(Packet(b"?", 0, bytes(20_000)), wait=False)
+        except BlockingIOError:
+            break
+    ends.refuse(2)
+    ends.supervisor.tell_numbers()
+    assert ends.supervisor.refusals.end(12) == [(KEY, 2)]
+
+
+def test_it_ends_with_the_launcher(ends: Ends) -> None:
+    ends.launcher.close()
+    assert not ends.supervisor.obey()
