@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.tool.excerpt import Excerpt, is_binary
+from stockade.tool.excerpt import Excerpt
 
 
 def fed(*pieces: bytes, shown: int = 20) -> Excerpt:
@@ -56,5 +56,5 @@ def test_memory_and_text_are_bounded_and_what_is_whole_is_kept(pieces: list[byte
     if excerpt.is_whole:
         assert excerpt.kept() == whole
     assert len(excerpt.text()) <= shown + 80
-    if len(whole) <= shown // 2 * 2 and not is_binary(whole):
+    if len(whole) <= shown // 2 * 2 and not excerpt.is_binary:
         assert excerpt.text() == whole.decode("utf-8", "replace")
