@@ -55,11 +55,24 @@ def test_a_pipe_with_something_in_it_is_never_lent_again(ends: tuple[socket.sock
 
 def test_few_are_kept() -> None:
     pipes = Pipes()
-    lent = [pipes.borrow() for _ in range(20)]
+    lent = [pipes.borrow() for _ in range(10)]
     for pipe in lent:
         assert pipe is not None
         pipes.give_back(pipe)
     assert len(pipes) == 4
+    pipes.give_up()
+
+
+def test_only_so_many_are_lent() -> None:
+    pipes = Pipes()
+    lent = [pipe for _ in range(100) if (pipe := pipes.borrow()) is not None]
+    assert len(lent) == 16
+    pipes.drop(lent.pop())
+    pipes.give_back(lent.pop())
+    lent += [pipe for _ in range(100) if (pipe := pipes.borrow()) is not None]
+    assert len(lent) == 16
+    for pipe in lent:
+        pipes.give_back(pipe)
     pipes.give_up()
 
 

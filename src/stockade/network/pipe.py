@@ -1,8 +1,9 @@
 """Pipes through which bytes go from one socket to another inside the kernel, without being copied here.
 
-Rules: a pipe is borrowed for as long as something is in it, so a few serve any number of connections. One that may
-still hold somebody's bytes is closed and never lent again. Where the system has no splice(2), or refuses it, there is
-none to borrow, and whoever wanted one copies.
+Rules: a pipe is borrowed for as long as something is in it, so a few serve any number of connections. Only so many are
+lent: clients that do not read would else fill the user's share of the system's pipes, and every other program of the
+user would get small ones. One that may still hold somebody's bytes is closed and never lent again. Where the system has
+no splice(2), or refuses it, or all are lent, there is none to borrow, and whoever wanted one copies.
 
 Source of truth: splice(2), pipe(7) (capacity and the limits on it).
 """
@@ -17,6 +18,8 @@ from stockade.annotation import Final
 #: What one pipe holds, if the system allows: larger ones save calls, up to the size of a socket's buffers.
 CAPACITY: Final = 1 << 20
 _KEPT: Final = 4
+#: With ``CAPACITY`` a quarter of what Linux lets one user have, over all programs, before it gives small ones.
+_MOST_LENT: Final = 16
 _SET_SIZE: Final = getattr(fcntl, "F_SETPIPE_SZ", 1031)  # named since Python 3.10, numbered by Linux
 _FLAGS: Final = getattr(os, "SPLICE_F_MOVE", 0) | getattr(os, "SPLICE_F_NONBLOCK", 0)
 
@@ -51,11 +54,12 @@ class Pipe:
 
 
 class Pipes:
-    """The pipes that nobody uses now."""
+    """The pipes that nobody uses now, and how many are used."""
 
     def __init__(self) -> None:
         """Begin with none."""
         self._idle: list[Pipe] = []
+        self._lent = 0
         self._usable = hasattr(os, "splice")
 
     def __len__(self) -> int:
@@ -64,21 +68,27 @@ class Pipes:
 
     def borrow(self) -> Pipe | None:
         """Return an empty pipe, if there can be one."""
-        if self._idle:
-            return self._idle.pop()
-        if not self._usable:
+        if not self._usable or self._lent >= _MOST_LENT:
             return None
         try:
-            return Pipe()
+            pipe = self._idle.pop() if self._idle else Pipe()
         except OSError:
             return None  # no descriptor is left
+        self._lent += 1
+        return pipe
 
     def give_back(self, pipe: Pipe) -> None:
-        """Keep a pipe for others, unless something is in it or there are enough."""
-        if pipe.held or len(self._idle) >= _KEPT:
+        """Take a pipe back and keep it for others, unless something is in it or there are enough."""
+        self._lent -= 1
+        if pipe.held or len(self._idle) >= _KEPT or not self._usable:
             pipe.close()
         else:
             self._idle.append(pipe)
+
+    def drop(self, pipe: Pipe) -> None:
+        """Take a pipe back that nobody is to use again."""
+        self._lent -= 1
+        pipe.close()
 
     def give_up(self) -> None:
         """Lend none any more: the system refuses to splice."""

@@ -258,7 +258,7 @@ class SocketTransport(asyncio.Transport):
     def _send_pipe(self, pipe: Pipe) -> None:
         """Send what is in a pipe; what cannot be sent at once stays in it until it can be."""
         if self._gone:
-            pipe.close()
+            _PIPES.drop(pipe)
             return
         try:
             pipe.empty(self._descriptor)
@@ -267,7 +267,7 @@ class SocketTransport(asyncio.Transport):
             self._loop.add_writer(self._descriptor, self._writable)
             self._tell_room()
         except OSError as error:
-            pipe.close()
+            _PIPES.drop(pipe)
             self._lose(error)
         else:
             _PIPES.give_back(pipe)
@@ -341,7 +341,7 @@ class SocketTransport(asyncio.Transport):
             self._waiting = bytearray()
             self._sent = 0
         if self._pipe is not None:
-            self._pipe.close()
+            _PIPES.drop(self._pipe)
             self._pipe = None
         self.stop_pouring()
         if self._source is not None:
