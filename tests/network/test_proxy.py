@@ -123,6 +123,20 @@ def test_too_many_connections_are_told_and_others_served_again(play: Play) -> No
     play(scene)
 
 
+def test_who_keeps_silent_keeps_nobody_out(play: Play) -> None:
+    async def scene(world: World) -> None:
+        proxy, port = await serve(world, world.outlet(), ProxyLimits(connections=10, unclaimed=5, linger_seconds=0.1))
+        silent = await asyncio.to_thread(connected, port, 40)
+        await world.until(lambda: len(proxy) == 5)
+        client = await world.connect(port)
+        assert (await client.ask(b"CONNECT evil.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
+        for connection in silent:
+            connection.close()
+        await world.until(lambda: not len(proxy))
+
+    play(scene)
+
+
 def test_a_refusal_is_told_once_and_then_counted(play: Play) -> None:
     async def scene(world: World) -> None:
         outlet = world.outlet()

@@ -109,6 +109,7 @@ class NameServer:
     ) -> None:
         """Take who judges and is told, what gives addresses to names, and who knows which command asks."""
         self._answerer = Answerer(outlet, names, whose)
+        self._whose = whose
         self._service = Service(self._visited, limits, admissions)
         self._transports: list[asyncio.DatagramTransport] = []
 
@@ -133,7 +134,9 @@ class NameServer:
 
     async def _visited(self, visit: Visit) -> None:
         frames = Frames()
-        while not frames.broken and not visit.ticket.refused:
+        if visit.ticket.bind(self._whose()):
+            return
+        while not frames.broken:
             async with asyncio.timeout(visit.limits.handshake_seconds):
                 data = await visit.stream.read()
             if not data:

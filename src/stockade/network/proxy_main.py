@@ -60,6 +60,8 @@ _LAST_WORDS_SECONDS: Final = 2.0
 _MOST_DESCRIPTORS: Final = 1 << 20
 _MOST_SEARCHED: Final = 1 << 16
 _LOOPBACK: Final = "127.0.0.1"
+#: Whom connections to published ports count for, as if for a command of this id.
+_FROM_OUTSIDE: Final = "from outside"
 
 
 def main() -> None:
@@ -143,7 +145,7 @@ class House:
         self._commands: dict[str, str] = {}
         self._porters: dict[tuple[int, int], Porter] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self._limits = ProxyLimits()
+        self._limits = ProxyLimits().within(resource.getrlimit(resource.RLIMIT_NOFILE)[0])
         self._admissions = Admissions(self._limits)
         self.outlet = _outlet(settings, owner)
         names = FakeAddresses()
@@ -189,7 +191,7 @@ class House:
         """Carry what connects to a listener to a port inside."""
         listener, port, porter_descriptor = proxy_message.read_publish(message)
         porter = self._porter(socket.socket(fileno=porter_descriptor))
-        self._start(self._carrier(lambda _visit: porter.reach(port)).serve(socket.socket(fileno=listener)))
+        self._start(self._carrier(lambda visit: _inward(visit, porter, port)).serve(socket.socket(fileno=listener)))
 
     def add(self, message: Message) -> None:
         """Let a credential mean a command."""
@@ -215,7 +217,7 @@ class House:
         elsewhere = {proxy_message.HTTP: self._settings.http_port, proxy_message.SOCKS: self._settings.socks_port}
         other = elsewhere.get(role)
         if other is not None:
-            return self._carrier(lambda _visit: _connect(_LOOPBACK, other)).serve
+            return self._carrier(lambda visit: self._to_other_proxy(visit, other)).serve
         if role == proxy_message.HOST:
             return self._carrier(lambda visit: self._to_host(visit, address, port)).serve
         return {
@@ -236,6 +238,9 @@ class House:
         if known is not porter:
             porter.close()
         return known
+
+    async def _to_other_proxy(self, visit: Visit, port: int) -> Stream | None:
+        return None if visit.ticket.bind(self.whose()) else await _connect(_LOOPBACK, port)
 
     async def _to_host(self, visit: Visit, address: str, port: int) -> Stream | None:
         """Connect to a port of the host, if the rules that hold now allow it."""
@@ -284,6 +289,10 @@ def _original(connection: socket.socket) -> tuple[str, int]:
     from stockade.network.original_destination import original_destination
 
     return original_destination(connection)
+
+
+async def _inward(visit: Visit, porter: Porter, port: int) -> Stream | None:
+    return None if visit.ticket.bind(_FROM_OUTSIDE) else await porter.reach(port)
 
 
 async def _connect(address: str, port: int) -> Stream:

@@ -193,10 +193,12 @@ class Service:
     def _start(self, connection: socket.socket, ticket: Ticket) -> None:
         connection.setblocking(False)
         if self._shortcuts is not None:
-            Arrival(self, connection, ticket).start()
+            arrival = Arrival(self, connection, ticket)
+            ticket.cut_off = arrival.transport.abort
+            arrival.start()
             return
         visit = Visit(self, connection, ticket, self.arrivals.deadline())
-        SocketTransport(connection, visit.stream)
+        ticket.cut_off = SocketTransport(connection, visit.stream).abort
         self._spawn(visit, self._serve)
 
     # What an arrival asks for
