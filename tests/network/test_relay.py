@@ -6,7 +6,11 @@ from typing import TYPE_CHECKING
 
 from stockade.network.pipe import CAPACITY
 from stockade.network.relay import HIGH_WATER, Relays
+from stockade.network.screen import Screen
 from stockade.network.transport import SocketTransport
+from stockade.policy.destination import Destination
+from stockade.policy.host import Host
+from stockade.policy.port import Port
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -44,6 +48,53 @@ def relayed_over(ours: tuple[bool, bool], body: Callable[[Ends, Ends, Pair, Rela
             await asyncio.sleep(0)
 
     asyncio.run(main())
+
+
+def screened(pair: Pair) -> list[str]:
+    """Have a pair's client looked at; return what is told."""
+    told: list[str] = []
+    pair.client.screen = Screen(Destination(Host.parse("allowed.test"), Port(443)), told.append)
+    return told
+
+
+def test_a_screen_lets_pass_what_is_no_tls_and_all_that_comes_after() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        told = screened(pair)
+        client[1].write(b"early")
+        await asyncio.sleep(0.05)
+        pair.join()
+        big = b"\x16\x03" * 1_000_000
+        client[1].write(big)
+        assert await server[0].readexactly(5 + len(big)) == b"early" + big
+        assert (told, pair.client.screen) == ([], None)
+
+    relayed(body)
+
+
+def test_a_screen_that_refuses_ends_both_and_lets_nothing_pass() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        told = screened(pair)
+        pair.join()
+        client[1].write(b"\x16\x03\x01\0\x04")
+        await asyncio.sleep(0.05)
+        client[1].write(b"\x02\0\0\0")
+        assert await server[0].read() == b""
+        assert told == ["its TLS hello cannot be read: its first message is no client hello"]
+        while len(relays):  # noqa: ASYNC110 - there is nothing to wait for but the pair's end
+            await asyncio.sleep(0.01)
+
+    relayed(body)
+
+
+def test_half_a_hello_that_ends_is_passed_on_with_its_end() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        screened(pair)
+        pair.join()
+        client[1].write(b"\x16\x03\x01")
+        client[1].write_eof()
+        assert await server[0].read() == b"\x16\x03\x01"
+
+    relayed(body)
 
 
 def test_bytes_go_both_ways_and_early_ones_are_kept() -> None:

@@ -108,9 +108,10 @@ class Arrival(asyncio.Protocol):
         pair = self._host.relays.new(self.ticket.release)
         pair.client.adopt(self.transport)
         SocketTransport(server, pair.server, reading=False)
+        pair.client.screen = shortcut.screen
         self.transport.write(shortcut.answer)
-        if shortcut.rest and pair.server.transport is not None:
-            pair.server.transport.write(shortcut.rest)
+        if shortcut.rest:
+            pair.client.data_received(shortcut.rest)
         pair.join()
 
 

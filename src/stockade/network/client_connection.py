@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stockade.network.outlet import Outcome, Outlet
     from stockade.network.service import Visit
     from stockade.network.stream import Stream
+    from stockade.policy.destination import Destination
 
 _SOCKS: Final = (4, 5)
 _TLS: Final = 22
@@ -88,19 +89,22 @@ class ClientConnection:
         conversation = SocksConversation(must_authenticate=self._entrance.must_authenticate)
         request = await self._socks_request(conversation, first)
         if request is not None:
-            outcome = await self._open(request)
+            outcome, destination = await self._open(request)
             if not isinstance(outcome, Closed):
-                await self._socks_tunnel(conversation, outcome.stream)
+                await self._socks_tunnel(conversation, outcome.stream, destination)
                 return
             reply = _REPLIES.get(outcome.failure, Reply.FAILED)
             await self._stream.write(conversation.send(socks.Refuse(reply)))
         await self._visit.finish()
 
-    async def _socks_tunnel(self, conversation: SocksConversation, server: Stream) -> None:
+    async def _socks_tunnel(
+        self, conversation: SocksConversation, server: Stream, destination: Destination | None
+    ) -> None:
+        command = "" if self._caller is None else self._caller.command
         try:
             await self._stream.write(conversation.send(socks.Connected()))
-            await server.write(conversation.rest())
-            self._visit.join(server)
+            self._stream.put_back(conversation.rest())
+            self._visit.join(server, self._outlet.screen(destination, command))
         finally:
             server.abort()
 
@@ -126,14 +130,14 @@ class ClientConnection:
                 await self._stream.write(conversation.send(answer))
                 events.extend(conversation.receive(b""))
 
-    async def _open(self, request: ConnectRequested) -> Outcome:
+    async def _open(self, request: ConnectRequested) -> tuple[Outcome, Destination | None]:
         caller = self._identify(self._given)
         if isinstance(caller, Refusal):
-            return Closed(caller, Failure.BUSY)
+            return Closed(caller, Failure.BUSY), None
         decision = await self._outlet.decide(caller, request.host_text, request.port)
         if decision.verdict is not Verdict.ALLOW:
-            return Closed(refusal_of(decision))
-        return await self._outlet.open(caller, decision)
+            return Closed(refusal_of(decision)), None
+        return await self._outlet.open(caller, decision), decision.destination
 
 
 def _tls() -> Refusal:

@@ -118,8 +118,8 @@ class HttpConnection:
             return
         try:
             await self._client.write(self._conversation.send(TunnelAccepted()))
-            await opened.stream.write(self._conversation.rest())
-            self._visit.join(opened.stream)
+            self._client.put_back(self._conversation.rest())
+            self._visit.join(opened.stream, self._outlet.screen(decision.destination, caller.command))
         finally:
             opened.stream.abort()
 

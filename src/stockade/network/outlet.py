@@ -16,12 +16,13 @@ from stockade.network import refusal
 from stockade.network.dial import Pace, dial
 from stockade.network.failure import ConnectError, Failure
 from stockade.network.handshake import handshake
+from stockade.network.screen import Screen
 from stockade.network.stream import Stream
 from stockade.network.tally import Tally
 from stockade.network.transport import SocketTransport
 from stockade.network.upstream import UpstreamKind
 from stockade.policy.decision import NetworkDecision, Reason, Verdict
-from stockade.policy.host import Host
+from stockade.policy.host import Host, HostKind
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -89,6 +90,12 @@ class Outlet:
     def tell(self, decision: NetworkDecision, command: str) -> None:
         """Count a denial."""
         self._tally.add(decision, command)
+
+    def screen(self, destination: Destination | None, command: str) -> Screen | None:
+        """Return what is to stand before a tunnel and look for the name that the client shows; a denial is told."""
+        if destination is None or destination.host.kind is not HostKind.NAME:
+            return None
+        return Screen(destination, lambda why: self.tell(other_name(destination, why), command))
 
     async def decide(self, caller: Caller, host: str, port: int | str) -> NetworkDecision:
         """Judge one request; a denial is told."""

@@ -2,7 +2,8 @@
 
 Back-pressure both ways: a side whose peer cannot take more is not read. Half-close: the end of one direction is passed
 on and leaves the other open. A side that is lost takes the other with it, once that has what it was sent. A pair on
-which nothing has moved for too long is ended by ``Relays.sweep``, which one timer calls for all of them.
+which nothing has moved for too long is ended by ``Relays.sweep``, which one timer calls for all of them. What a side
+says first may have to pass a screen (``screen``); if it does not, both are ended.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from stockade.network.transport import SocketTransport
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from stockade.network.screen import Screen
 
 #: Bytes that may wait for a slow reader before its peer is no longer read.
 HIGH_WATER: Final = 1 << 18
@@ -28,6 +31,8 @@ class Side(asyncio.Protocol):
         self.pair = pair
         self.transport: asyncio.Transport | None = None
         self.peer: Side | None = None
+        #: Looks at what comes first, where that is not to be passed on unseen.
+        self.screen: Screen | None = None
         self._early: list[bytes] = []
         self._ended = False
 
@@ -56,23 +61,26 @@ class Side(asyncio.Protocol):
         transport, peer = self.transport, self.peer
         if transport is None or peer is None or transport.is_closing():
             return
-        if type(transport) is SocketTransport and type(peer.transport) is SocketTransport:
-            transport.pour(peer.transport, _ENDLESS, self.pair.count)
+        self._pour()
         transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
-        """Pass on what is not poured: TLS to an upstream proxy, and what came early."""
+        """Pass on what is not poured: TLS to an upstream proxy, what came early, and what is looked at first."""
         self.pair.count(len(data))
         if self.peer is None or self.peer.transport is None:
             self._early.append(data)
             if self.transport is not None:
                 self.transport.pause_reading()
             return
-        self.peer.transport.write(data)
+        if self.screen is None:
+            self.peer.transport.write(data)
+        else:
+            self._pass_screen(self.screen, self.peer.transport, data)
 
     def eof_received(self) -> bool:
         """Pass the end of this direction on; the other one stays open."""
         self._ended = True
+        self._pass_rest()
         if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
             if self.peer._ended:  # noqa: SLF001 - its other half
                 self.pair.close()
@@ -95,6 +103,29 @@ class Side(asyncio.Protocol):
         """End the other side too, after what it was sent."""
         self.transport = None
         self.pair.lost(self)
+
+    def _pour(self) -> None:
+        """Let what comes go on without us, once it need not be looked at."""
+        peer = None if self.peer is None else self.peer.transport
+        if self.screen is None and type(self.transport) is SocketTransport and type(peer) is SocketTransport:
+            self.transport.pour(peer, _ENDLESS, self.pair.count)
+
+    def _pass_screen(self, screen: Screen, peer: asyncio.Transport, data: bytes) -> None:
+        passed = screen.receive(data)
+        if passed is None:
+            self.pair.abort()
+            return
+        if passed:
+            peer.write(passed)
+        if screen.done:
+            self.screen = None
+            self._pour()
+
+    def _pass_rest(self) -> None:
+        """Pass on what a screen holds back, if the end comes before it could tell."""
+        if self.screen is not None and self.peer is not None and self.peer.transport is not None:
+            self.peer.transport.write(self.screen.rest())
+            self.screen = None
 
 
 class Pair:

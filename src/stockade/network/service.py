@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import socket
 
     from stockade.network.limits import Ticket
+    from stockade.network.screen import Screen
     from stockade.network.shortcut import Shortcut, Shortcuts
 
 _AT_ONCE: Final = 16
@@ -63,12 +64,13 @@ class Visit:
         """Have something done once the connection is gone, or the tunnel that it became."""
         self._when_over.append(call)
 
-    def join(self, server: Stream) -> None:
-        """Become a tunnel: from now on both connections live and end on their own."""
+    def join(self, server: Stream, screen: Screen | None = None) -> None:
+        """Become a tunnel: from now on both connections live and end on their own; what the client says is screened."""
         if self.stream.lost or server.lost:
             message = "the connection was lost"
             raise ConnectionResetError(message)
         pair = self._relays.new(self._over)
+        pair.client.screen = screen
         self.stream.give(pair.client)
         server.give(pair.server)
         pair.join()

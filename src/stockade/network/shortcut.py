@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from stockade.network.limits import Ticket
     from stockade.network.outlet import Outlet
     from stockade.network.route import Route
+    from stockade.network.screen import Screen
     from stockade.network.service import Visit
 
 _CONNECT: Final = b"CONNECT "
@@ -33,13 +34,17 @@ _KEPT: Final = 256
 
 
 class Shortcut:
-    """A tunnel that may be made: its only way, what the client is answered, and what it has sent for the server."""
+    """A tunnel that may be made: its only way, what the client is answered, and what it has sent for the server.
 
-    __slots__ = ("answer", "rest", "route")
+    ``screen`` stands before it, if it leads to a name.
+    """
 
-    def __init__(self, route: Route, answer: bytes, rest: bytes) -> None:
+    __slots__ = ("answer", "rest", "route", "screen")
+
+    def __init__(self, route: Route, answer: bytes, rest: bytes, screen: Screen | None = None) -> None:
         """Keep them."""
         self.route = route
+        self.screen = screen
         self.answer = answer
         self.rest = rest
 
@@ -67,7 +72,9 @@ class Shortcuts:
         if command is None or ticket.bind(command):
             return None
         route = self._outlet.direct(request.host_text, request.port_text)
-        return None if route is None else Shortcut(route, answer, rest)
+        if route is None:
+            return None
+        return Shortcut(route, answer, rest, self._outlet.screen(route.destination, command))
 
     async def finish(self, visit: Visit, shortcut: Shortcut, begun: socket.socket | Failure) -> None:
         """Go on with one whose server does not answer at once, or not at all."""
@@ -78,8 +85,8 @@ class Shortcuts:
             return
         try:
             await visit.stream.write(shortcut.answer)
-            await outcome.stream.write(shortcut.rest)
-            visit.join(outcome.stream)
+            visit.stream.put_back(shortcut.rest)
+            visit.join(outcome.stream, shortcut.screen)
         finally:
             outcome.stream.abort()
 

@@ -16,14 +16,12 @@ import asyncio
 from collections.abc import Callable
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
-from stockade.errors import InvalidTextError
-from stockade.escape import escape
 from stockade.network.forwarding import HttpConnection
 from stockade.network.outlet import Closed, other_name
-from stockade.network.server_name import Malformed, Name, NeedMore, ServerNameReader
+from stockade.network.screen import mismatch
+from stockade.network.server_name import NeedMore, ServerNameReader
 from stockade.network.service import Service
 from stockade.policy.decision import Verdict
-from stockade.policy.host import Host, HostKind
 
 if TYPE_CHECKING:
     import socket
@@ -114,7 +112,7 @@ class TransparentProxy:
             await _first_to_speak(client, server)
         if client.readable:
             said, finding = await _hello(client, visit.limits.handshake_seconds)
-            why = _mismatch(finding, destination)
+            why = mismatch(finding, destination)
             if why:
                 self._outlet.tell(other_name(destination, why), command)
                 client.reset()
@@ -144,16 +142,3 @@ async def _hello(client: Stream, seconds: float) -> tuple[bytes, Finding]:
             finding = reader.receive(data)
             if not data or not isinstance(finding, NeedMore):
                 return bytes(said), finding
-
-
-def _mismatch(finding: Finding, destination: Destination) -> str:
-    """Say why a connection must not go on, or nothing."""
-    if isinstance(finding, Malformed):
-        return f"its TLS hello cannot be read: {finding.why}"
-    if not isinstance(finding, Name) or destination.host.kind is not HostKind.NAME:
-        return ""
-    try:
-        named = Host.parse(finding.host_text)
-    except InvalidTextError:
-        named = None
-    return "" if named == destination.host else f'its TLS server name is "{escape(finding.host_text)}"'

@@ -1,4 +1,4 @@
-"""A connection that was made for one name is not used for another, with no proxy in sight."""
+"""A connection that was made for one name is not used for another, with no proxy in sight or through a tunnel."""
 
 from __future__ import annotations
 
@@ -21,7 +21,43 @@ with context.wrap_socket(stream, server_hostname={name}) as secure:
     secure.sendall(f"GET /{{mark}} HTTP/1.1\\r\\nHost: web.test\\r\\nConnection: close\\r\\n\\r\\n".encode())
     end = codes(hear(secure))
 """
+_TUNNELLED = """
+context = ssl.create_default_context()
+context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+{tunnel}
+try:
+    with context.wrap_socket(stream, server_hostname=f"{{mark}}.evil.test") as secure:
+        secure.sendall(f"GET /{{mark}} HTTP/1.1\\r\\nHost: web.test\\r\\nConnection: close\\r\\n\\r\\n".encode())
+        end = codes(hear(secure))
+except (ssl.SSLError, ConnectionError):
+    end = "ended"
+"""
+_BY_CONNECT = """stream = tunnel(f"web.test:{facts['https']}")[0]"""
+_IN_PIECES = """
+class Slow(socket.socket):
+    def send(self, data, *flags):
+        time.sleep(0.005)
+        return super().send(data[:40], *flags)
+stream = Slow(fileno=tunnel(f"web.test:{facts['https']}")[0].detach())
+stream.settimeout(10)
+"""
+_BY_SOCKS = """
+stream = to_proxy()
+stream.settimeout(10)
+method = 2 if place.username else 0
+stream.sendall(bytes([5, 1, method]))
+stream.recv(2)
+if method:
+    user, token = secret.split(b":")
+    stream.sendall(b"\\1" + bytes([len(user)]) + user + bytes([len(token)]) + token)
+    stream.recv(2)
+stream.sendall(b"\\5\\1\\0\\3\\x08web.test" + facts["https"].to_bytes(2, "big"))
+stream.recv(10)
+"""
 ATTACKS: dict[str, tuple[str, str]] = {
+    "another server name by CONNECT": (_TUNNELLED.format(tunnel=_BY_CONNECT), "ended"),
+    "another server name in pieces": (_TUNNELLED.format(tunnel=_IN_PIECES), "ended"),
+    "another server name by SOCKS": (_TUNNELLED.format(tunnel=_BY_SOCKS), "ended"),
     "another server name": (_TLS.format(name='f"{mark}.evil.test"'), "ECONNRESET"),
     "a subdomain as server name": (_TLS.format(name='f"{mark}.web.test"'), "ECONNRESET"),
     "another Host": (
