@@ -67,6 +67,12 @@ def test_a_deny_says_who_can_lift_it(source: Sourced[PathPattern], remedy: str) 
     assert file_remedy.for_deny(source, "the.setting") == remedy
 
 
+@pytest.mark.parametrize(("setting", "flag"), [("denyWrite", "--deny-write"), ("denyRead", "--deny-read")])
+def test_a_deny_of_the_command_line_is_named_by_its_flag(setting: str, flag: str) -> None:
+    source = rule(Layer.COMMAND_LINE, "")
+    assert file_remedy.for_deny(source, f"sandbox.filesystem.{setting}") == f'leave out {flag} "secret"'
+
+
 @pytest.mark.parametrize(
     ("layer", "below", "remedy"),
     [

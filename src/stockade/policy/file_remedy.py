@@ -6,7 +6,7 @@ characters of patterns escaped, so that it means that very path.
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape, visible
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings.layer import Layer
@@ -14,6 +14,10 @@ from stockade.settings.layer import Layer
 if TYPE_CHECKING:
     from stockade.policy.protected import Protection
     from stockade.settings.layer import Sourced
+
+
+#: The flags of the command line that deny, by the setting that each stands for.
+_FLAGS: Final = {"denyWrite": "--deny-write", "denyRead": "--deny-read"}
 
 
 def for_outside(place: str, protection: Protection | None) -> str:
@@ -42,7 +46,7 @@ def for_deny(rule: Sourced[PathPattern], setting: str) -> str:
     if origin.layer is Layer.DEFAULTS:
         return "cannot be allowed: this deny is built in"
     if origin.layer is Layer.COMMAND_LINE:
-        return f"leave out {escape(origin.file)} {text}"
+        return f"leave out {escape(origin.file) or _FLAGS.get(setting.rpartition('.')[2], 'the flag for')} {text}"
     where = escape(origin.path.removeprefix("$.")) or setting
     return f"remove {text} from {where} in {escape(origin.file) or origin.layer}"
 
