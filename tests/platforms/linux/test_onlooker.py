@@ -45,6 +45,6 @@ def test_without_walls_nothing_is_refused(onlooker: Onlooker, tmp_path: Path, na
 
 def test_a_name_that_is_kept_missing_cannot_be_made(onlooker: Onlooker, tmp_path: Path) -> None:
     path = os.fsencode(tmp_path.resolve() / "kept")
-    assert onlooker.of_change(CREATE, os.getpid(), b"cwd", path, follow=False) == (CREATE, path)
+    assert onlooker.walked(CREATE, os.getpid(), b"cwd", path) == (CREATE, path)
     assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_CREAT | os.O_WRONLY) == (CREATE, path)
     assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_WRONLY) is None

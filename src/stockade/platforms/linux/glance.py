@@ -14,15 +14,15 @@ _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _AT_NO_AUTOMOUNT = 0x800
 _STATX_MNT_ID = 0x1000
-_MOUNT_ROOT = 0x2000
-_ATTRIBUTES = slice(8, 16)
+_ATTRIBUTES, _MOUNT_ROOT = 9, 0x20  # STATX_ATTR_MOUNT_ROOT, in the second byte of stx_attributes
 _MOUNT = slice(144, 152)
 _READ_ONLY = 1  # ST_RDONLY
 _PROC = 0x9FA0  # PROC_SUPER_MAGIC
 
 _statx = _libc.statx
 _statx.argtypes = (ctypes.c_int, ctypes.c_char_p, ctypes.c_int, ctypes.c_uint, ctypes.c_void_p)
-_buffer = ctypes.create_string_buffer(256)
+_bytes = bytearray(256)
+_buffer = (ctypes.c_char * len(_bytes)).from_buffer(_bytes)
 _buffer_at = ctypes.addressof(_buffer)
 
 
@@ -30,7 +30,7 @@ def is_mount(path: bytes) -> bool:
     """Tell whether a path, not followed, is where something is mounted: then it can be neither removed nor renamed."""
     if _statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT, 0, _buffer_at):
         return False
-    return bool(int.from_bytes(_buffer.raw[_ATTRIBUTES], "little") & _MOUNT_ROOT)
+    return bool(_bytes[_ATTRIBUTES] & _MOUNT_ROOT)
 
 
 def mount_of(path: bytes) -> int:

@@ -12,6 +12,7 @@ from errno import EFAULT, ENAMETOOLONG
 
 _PAGE = 4096
 LONGEST_PATH = 4096
+_USUAL = 256
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -42,18 +43,22 @@ _there_at = ctypes.addressof(_there)
 def read_text(process: int, address: int) -> bytes:
     """Return the bytes at an address up to the first zero. Raises ``OSError``, as the kernel would for the caller."""
     room = _PAGE - address % _PAGE
-    found = _copy(process, address, room)
-    text = _buffer.value if found == _PAGE else _buffer.raw[:found].partition(b"\0")[0]
-    return text if len(text) < found else _read_on(process, address + room, text)
+    found = _copy(process, address, min(room, _USUAL))
+    text = _buffer.value
+    # What is behind the bytes that were read is older: a text that reaches there has not ended.
+    return text if len(text) < found else _read_on(process, address + found, _buffer.raw[:found])
 
 
 def _read_on(process: int, address: int, text: bytes) -> bytes:
-    """Go on reading in the page after."""
-    found = _copy(process, address, _PAGE)
-    rest, end, _ = _buffer.raw[:found].partition(b"\0")
-    if not end or len(text) + len(rest) >= LONGEST_PATH:
-        raise OSError(ENAMETOOLONG, os.strerror(ENAMETOOLONG))
-    return text + rest
+    """Go on reading, page by page: what lies behind the end of a text need not be there."""
+    while len(text) < LONGEST_PATH:
+        found = _copy(process, address, _PAGE - address % _PAGE)
+        rest, end, _ = _buffer.raw[:found].partition(b"\0")
+        text += rest
+        if end and len(text) < LONGEST_PATH:
+            return text
+        address += found
+    raise OSError(ENAMETOOLONG, os.strerror(ENAMETOOLONG))
 
 
 def read_bytes(process: int, address: int, length: int) -> bytes:

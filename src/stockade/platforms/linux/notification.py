@@ -27,6 +27,9 @@ _NOTIFICATION = Struct("<QIIiIQ6Q")  # id, thread, flags; number, architecture, 
 _RESPONSE = Struct("<QqiI")  # id, value, error, flags
 _ID = Struct("<Q")
 _EMPTY = bytes(_NOTIFICATION.size)  # the kernel refuses one that is not
+# Made once: the way through here is taken with every call that changes a file.
+_room = bytearray(_EMPTY)
+_go_on = bytearray(_RESPONSE.pack(0, 0, 0, _CONTINUE))
 
 Notification = tuple[int, ...]
 #: Where the fields of a received notification stand.
@@ -35,12 +38,15 @@ ID, THREAD, NUMBER, ARGUMENTS = 0, 1, 3, 6
 
 def receive(listener: int) -> Notification:
     """Take the next notification that waits. Waits if there is none; raises ``ENOENT`` if its caller is gone."""
-    return _NOTIFICATION.unpack(ioctl(listener, _RECEIVE, _EMPTY))
+    _room[:] = _EMPTY
+    ioctl(listener, _RECEIVE, _room)
+    return _NOTIFICATION.unpack(_room)
 
 
 def let_go(listener: int, identity: int) -> bool:
     """Let the kernel do the call; tell whether the caller was still there."""
-    return _send(listener, _RESPONSE.pack(identity, 0, 0, _CONTINUE))
+    _ID.pack_into(_go_on, 0, identity)
+    return _send(listener, _go_on)
 
 
 def answer(listener: int, identity: int, error: int) -> bool:
@@ -48,7 +54,7 @@ def answer(listener: int, identity: int, error: int) -> bool:
     return _send(listener, _RESPONSE.pack(identity, 0, -error, 0))
 
 
-def _send(listener: int, response: bytes) -> bool:
+def _send(listener: int, response: bytes | bytearray) -> bool:
     try:
         ioctl(listener, _SEND, response)
     except OSError as error:

@@ -1,9 +1,8 @@
 """Tells whether the walls will refuse a change of a file that without them would be possible.
 
-Asked for each call that may change a file, while its caller waits; the kernel decides afterwards, by its mounts. So the
-answer must be quick where nothing is refused, which takes one to three calls on the path as the caller wrote it, and
-exact where something is: then the path is walked step by step in the caller's own view (``walk``), and the same
-place is looked at in the host's own tree.
+Asked for each call that may change a file and of which ``quick`` does not know that nothing is refused, while its
+caller waits; the kernel decides afterwards, by its mounts. The answer is exact: the path is walked step by step in the
+caller's own view (``walk``), and the same place is looked at in the host's own tree.
 
 Rules:
 
@@ -11,7 +10,7 @@ Rules:
   already would fail without walls, and no setting would help.
 - What cannot be looked at is not told.
 - The working directory of this process is a ``/proc`` that shows the callers, and its ``/proc`` is empty: by way of
-  that, paths would mean something else here. Such a path finds nothing and is walked.
+  that, paths would mean something else here.
 """
 
 from __future__ import annotations
@@ -63,11 +62,11 @@ class Onlooker:
             return self.of_descriptor(thread, int(start[3:])) if use.does == METADATA and start[:3] == b"fd/" else None
         if use.does == OPEN:
             return self.of_opening(thread, start, text, _CREAT_FLAGS if use.flags < 0 else arguments[use.flags])
-        return self.of_change(use.does, thread, start, text, follow=use.follows_links(arguments))
+        return self.walked(use.does, thread, start, text, follow=use.follows_links(arguments))
 
     def of_opening(self, thread: int, start: bytes, text: bytes, flags: int) -> Refusal | None:
         """Look at a file that is opened for writing, or made."""
-        if flags & os.O_PATH or self.can_be_opened(_seen(thread, start, text), text, flags):
+        if flags & os.O_PATH:
             return None
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             return self.of_unnamed(thread, start, text)
@@ -77,14 +76,6 @@ class Onlooker:
             if found.error:
                 return self.blocked(OPEN, found)
             return self.open_existing(found, flags)
-
-    def can_be_opened(self, seen: bytes, text: bytes, flags: int) -> bool:
-        """Tell quickly that the walls do not refuse to open a file."""
-        if text.rpartition(b"/")[2] in self.absent_names:
-            return False
-        if os.access(seen, os.W_OK):
-            return True
-        return bool(flags & os.O_CREAT) and not text.startswith(_OWN) and _can_be_made(seen)
 
     def of_unnamed(self, thread: int, start: bytes, text: bytes) -> Refusal | None:
         """Look at a file that is made without a name: what is written is the directory."""
@@ -100,16 +91,8 @@ class Onlooker:
             return None
         return self.write(found)
 
-    def of_change(self, does: bytes, thread: int, start: bytes, text: bytes, *, follow: bool) -> Refusal | None:
-        """Look at any other change of one name."""
-        if not text.startswith(_OWN) and text.rstrip(b"/").rpartition(b"/")[2] not in self.absent_names:
-            seen = _seen(thread, start, text)
-            if _is_possible(does, seen, follow=follow):
-                return None
-        return self.walked(does, thread, start, text, follow=follow)
-
     def walked(self, does: bytes, thread: int, start: bytes, text: bytes, *, follow: bool = False) -> Refusal | None:
-        """Walk, and judge what is found."""
+        """Look at any other change of one name."""
         with walk(thread, start, text, follow=follow) as found:
             if does == CREATE:
                 return self.make(found)
@@ -121,11 +104,8 @@ class Onlooker:
 
     def of_descriptor(self, thread: int, number: int) -> Refusal | None:
         """Look at a change of an open file's attributes."""
-        path = b"%d/fd/%d" % (thread, number)
-        if os.access(path, os.W_OK) or not glance.is_read_only(path):
-            return None
         try:
-            target = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            target = os.open(b"%d/fd/%d" % (thread, number), os.O_PATH | os.O_CLOEXEC)
         except OSError:
             return None
         try:
@@ -136,8 +116,6 @@ class Onlooker:
     def of_rename(self, thread: int, old: tuple[bytes, bytes], new: tuple[bytes, bytes]) -> Refusal | None:
         """Look at both names of a rename."""
         if not (old[1] and new[1]):
-            return None
-        if _can_be_renamed(_seen(thread, *old)) and _can_be_renamed(_seen(thread, *new)):
             return None
         with walk(thread, *old, follow=False) as source, walk(thread, *new, follow=False) as target:
             if source.error:
@@ -285,43 +263,3 @@ def _asked(use: Use, thread: int, arguments: tuple[int, ...]) -> tuple[bytes, by
     start = _WORKING_DIRECTORY if directory == _AT_FDCWD else b"fd/%d" % directory
     address = arguments[use.path]
     return start, read_text(thread, address) if address else b""
-
-
-def _seen(thread: int, start: bytes, text: bytes) -> bytes:
-    """Return a path that means here what the text means to the caller, but where ``/proc`` comes in."""
-    return text if text[:1] == b"/" else b"%d/%b/%b" % (thread, start, text)
-
-
-def _above(path: bytes) -> bytes:
-    return path.rstrip(b"/").rpartition(b"/")[0] or b"/"
-
-
-def _can_be_made(path: bytes) -> bool:
-    return os.access(_above(path), os.W_OK) and not os.access(path, os.F_OK, follow_symlinks=False)
-
-
-def _can_be_renamed(path: bytes) -> bool:
-    return not path.startswith(_OWN) and os.access(_above(path), os.W_OK) and not glance.is_mount(path)
-
-
-def _is_possible(does: bytes, path: bytes, *, follow: bool) -> bool:
-    """Tell quickly that the walls do not refuse a change; what is not certain is not possible here."""
-    if does == CREATE:
-        return os.access(_above(path), os.W_OK) or os.access(path, os.F_OK, follow_symlinks=False)
-    if does == DELETE:
-        if _is_missing(path):
-            return True
-        return os.access(_above(path), os.W_OK) and not glance.is_mount(path)
-    if os.access(path, os.W_OK, follow_symlinks=follow):
-        return True
-    return does == METADATA and not glance.is_read_only(path if follow else _above(path))
-
-
-def _is_missing(path: bytes) -> bool:
-    try:
-        os.lstat(path)
-    except FileNotFoundError:
-        return True
-    except OSError:
-        return False
-    return False
