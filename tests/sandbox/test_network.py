@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
@@ -192,6 +192,34 @@ def test_a_published_port_leads_inside(ground: Ground) -> None:
             assert connection.recv(100) == b""
     with pytest.raises(ConnectionError):
         socket.create_connection(("127.0.0.1", port), PATIENCE)
+
+
+def test_several_ports_are_published_also_after_the_helper_was_killed(ground: Ground) -> None:
+    def heard(port: int) -> bytes:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
+            return connection.recv(100)
+
+    with BlockingSandbox(ground.policy(network__allowLocalBinding=True)) as sandbox:
+        first, second = sandbox.publish(0, 8000), sandbox.publish(0, 8000)
+        with sandbox.spawn(["python3", "-c", SERVE]) as process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == b"1\n"
+            assert (heard(first), heard(second)) == (b"inside", b"inside")
+            porter = cast("Any", sandbox.session)._walls._commons._porter
+            os.kill(porter.pid, signal.SIGKILL)
+            os.waitid(os.P_PID, porter.pid, os.WEXITED | os.WNOWAIT)
+            assert heard(sandbox.publish(0, 8000)) == b"inside"
+
+
+def test_a_wrong_upstream_proxy_is_told_with_the_first_command(ground: Ground) -> None:
+    variables = {"PATH": os.environ["PATH"], "http_proxy": "ftp://somewhere"}
+    policy = ground.policy(network__allowedDomains=("example.test",), network__allowLocalBinding=True)
+    told = 'http_proxy in the environment: an upstream proxy cannot be spoken to by "ftp"'
+    with BlockingSandbox(lambda: policy, environment=variables) as sandbox:
+        assert sandbox.run("true").notes == (told,)
+        with pytest.raises(StockadeError) as caught:
+            sandbox.publish(0, 8000)
+        assert (caught.value.message, caught.value.hint[:18]) == (told, "write http://host:")
 
 
 def test_somebody_is_asked_and_the_answer_holds(ground: Ground) -> None:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 _TOKEN_BYTES: Final = 18
 _MOST_DEATHS: Final = 5
 _SHORT_LIFE: Final = 2.0
+_HINT: Final = "run `stockade doctor`"
+_UPSTREAM: Final = ("http_proxy", "https_proxy", "all_proxy")
 
 
 class Network:
@@ -48,6 +50,7 @@ class Network:
         """Take walls that may not stand yet; ``hasty``: start nothing before it is needed."""
         #: Why there is no network at all; empty while there is one.
         self.failure = ""
+        self._hint = _HINT
         self._walls = walls
         self._host = host
         self._can_ask = can_ask
@@ -88,14 +91,18 @@ class Network:
 
     def publish(self, listener: int, port: int) -> None:
         """Let what connects to a listening socket of the host reach a port inside; the socket is ours from now on."""
-        way_in = self._walls.open_way_in()
+        try:
+            way_in = self._walls.open_way_in()
+        except BaseException:
+            os.close(listener)
+            raise
         self._published.append((listener, port, way_in))
         if self._process is None:
             self._start()
         else:
             self._tell(lambda process: process.publish(listener, port, way_in))
         if self._process is None:
-            raise UnavailableError(self.failure or "the sandbox's proxy could not be started", "run `stockade doctor`")
+            raise UnavailableError(self.failure or "the sandbox's proxy could not be started", self._hint)
 
     def answer(self, number: int, choice: str, reason: str = "") -> None:
         """Answer a question."""
@@ -146,7 +153,19 @@ class Network:
         elif self._is_open() and not self._hasty:
             self._start()
         else:
+            self._look_ahead()
             self._wait()
+
+    def _look_ahead(self) -> None:
+        """See now what would keep the proxy from being started: who runs one command hears of it no other way."""
+        named = any(self._host.get(name) or self._host.get(name.upper()) for name in _UPSTREAM)
+        if named and self._is_open():
+            from stockade.network.upstream import Upstreams
+
+            try:
+                Upstreams.from_environment(self._host)
+            except StockadeError as error:
+                self.failure, self._hint = error.message, error.hint
 
     def _is_open(self) -> bool:
         """Tell whether any connection could be let through."""
@@ -190,7 +209,7 @@ class Network:
         try:
             process = ProxyProcess.start(self._settings())
         except StockadeError as error:
-            self.failure = error.message
+            self.failure, self._hint = error.message, error.hint or _HINT
             self._fail()
             return
         self._process = process

@@ -7,6 +7,7 @@ host that new rules name. Through bubblewrap no jail can join another, so each b
 from __future__ import annotations
 
 import os
+import select
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.platforms.backend import Entrance
@@ -29,6 +30,7 @@ class Commons:
         self._entrances: list[Entrance] = []
         self._host_ports: set[tuple[str, int]] = set()
         self._porter: Porter | None = None
+        self._way_in = -1
 
     def missing(self, wanted: Iterable[tuple[str, int]], jail: Jail) -> list[tuple[str, int]]:
         """Return those of the host's ports that have no entrance yet where a jail will be."""
@@ -61,23 +63,42 @@ class Commons:
         return taken
 
     def open_way_in(self) -> int:
-        """Return the way to the process that makes sockets inside; it is started when first asked for."""
-        if self._porter is None:
+        """Return a way to the process that makes sockets inside: the caller's from then on, and one for each caller.
+
+        The process is started when first asked for, and again if it was killed.
+        """
+        if self._way_in < 0 or _is_cut(self._way_in):
             from stockade.platforms.linux.porter import Porter
 
-            self._porter = Porter.start(self.shared)
-        return self._porter.take()
+            self._close_way_in()
+            porter = Porter.start(self.shared)
+            self._way_in = porter.take()
+            self._porter = porter
+        return os.dup(self._way_in)
 
     def close(self) -> None:
         """Let go of everything."""
-        if self._porter is not None:
-            self._porter.close()
-            self._porter = None
+        self._close_way_in()
         self._close_shared()
         for entrance in self.take_entrances():
             os.close(entrance.descriptor)
+
+    def _close_way_in(self) -> None:
+        if self._way_in >= 0:
+            os.close(self._way_in)
+            self._way_in = -1
+        if self._porter is not None:
+            self._porter.close()
+            self._porter = None
 
     def _close_shared(self) -> None:
         while self.shared:
             os.close(self.shared[0])
             self.shared = self.shared[1:]
+
+
+def _is_cut(descriptor: int) -> bool:
+    """Say whether nobody is left at the other end of a socket."""
+    poller = select.poll()
+    poller.register(descriptor, 0)
+    return bool(poller.poll(0))
