@@ -460,6 +460,18 @@ def test_another_proxy_takes_what_comes_unread(stage: Stage) -> None:
     assert process.close() == ()
 
 
+def test_another_proxy_that_is_not_there_is_told_to_who_speaks_http(stage: Stage) -> None:
+    closed = stage.listener()
+    nobody = closed.getsockname()[1]
+    closed.close()
+    process = stage.start(ProxySettings(http_port=nobody, socks_port=nobody))
+    first, second = stage.listener(), stage.listener()
+    process.serve(Listeners(http=first.fileno(), socks=second.fileno()))
+    answer = stage.client(first.getsockname()[1]).connect("far.test:443")
+    assert answer.startswith(b"HTTP/1.1 502 httpProxyPort: no proxy answers at 127.0.0.1:%d\r\n" % nobody)
+    assert stage.is_reset(second.getsockname()[1])
+
+
 def test_the_way_out_may_lead_through_an_upstream_proxy(stage: Stage) -> None:
     upstream = stage.echo(b"HTTP/1.1 200 OK\r\n\r\n")
     environment = {"HTTPS_PROXY": f"http://user:hunter2@127.0.0.1:{upstream.port}", "PATH": "/nowhere"}

@@ -11,6 +11,7 @@ from stockade.network.refusal import (
     bad_response,
     by_address,
     by_policy,
+    no_other_proxy,
     overloaded,
     unauthenticated,
     unreachable,
@@ -109,6 +110,7 @@ def test_what_is_allowed_is_no_refusal() -> None:
         pytest.param(unreachable(SERVER, "no answer", timed_out=True), 504, "timed-out", id="time"),
         pytest.param(bad_response(SERVER, "two lengths"), 502, "bad-response", id="response"),
         pytest.param(overloaded("1000 connections are open"), 503, "too-many-connections", id="overload"),
+        pytest.param(no_other_proxy("127.0.0.1", 8080), 502, "unreachable", id="another proxy"),
     ],
 )
 def test_other_refusals(refusal: Refusal, status: int, code: str) -> None:

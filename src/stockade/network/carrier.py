@@ -1,6 +1,7 @@
 """Connections carried to a place that is known before they come: a port of the host, or one inside.
 
-Rules: bytes are joined and not looked at. Where there is nobody to connect to, or may not be, the connection is reset.
+Rules: bytes are joined and not looked at. Where there is nobody to connect to, or may not be, the connection is reset,
+unless there are words for whoever made it.
 """
 
 from __future__ import annotations
@@ -26,10 +27,16 @@ class Carrier:
     """Serves on any number of listening sockets, in one event loop."""
 
     def __init__(
-        self, reach: Reach, *, limits: ProxyLimits | None = None, admissions: Admissions | None = None
+        self,
+        reach: Reach,
+        *,
+        limits: ProxyLimits | None = None,
+        admissions: Admissions | None = None,
+        words: bytes = b"",
     ) -> None:
-        """Take how the place is reached."""
+        """Take how the place is reached, and what is said where it cannot be."""
         self._reach = reach
+        self._words = words
         self._service = Service(self._visited, limits, admissions)
 
     def __len__(self) -> int:
@@ -46,6 +53,10 @@ class Carrier:
 
     async def _visited(self, visit: Visit) -> None:
         server = None if visit.ticket.refused else await self._reached(visit)
+        if server is None and self._words:
+            await visit.stream.write(self._words)
+            await visit.finish()
+            return
         if server is None:
             visit.stream.reset()
             return

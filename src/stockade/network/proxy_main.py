@@ -22,7 +22,7 @@ import sys
 from contextlib import suppress
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.network import proxy_message
+from stockade.network import proxy_message, refusal
 from stockade.network.carrier import Carrier
 from stockade.network.credentials import Entrance, Tokens
 from stockade.network.dial import dial
@@ -217,7 +217,9 @@ class House:
         elsewhere = {proxy_message.HTTP: self._settings.http_port, proxy_message.SOCKS: self._settings.socks_port}
         other = elsewhere.get(role)
         if other is not None:
-            return self._carrier(lambda visit: self._to_other_proxy(visit, other)).serve
+            told = refusal.no_other_proxy(_LOOPBACK, other).render(cut_short=True)  # who asks was not heard: maybe curl
+            words = told if role == proxy_message.HTTP else b""
+            return self._carrier(lambda visit: self._to_other_proxy(visit, other), words).serve
         if role == proxy_message.HOST:
             return self._carrier(lambda visit: self._to_host(visit, address, port)).serve
         return {
@@ -228,8 +230,8 @@ class House:
             proxy_message.NAME_TCP: self._names.serve_tcp,
         }[role]
 
-    def _carrier(self, reach: Reach) -> Carrier:
-        return Carrier(reach, limits=self._limits, admissions=self._admissions)
+    def _carrier(self, reach: Reach, words: bytes = b"") -> Carrier:
+        return Carrier(reach, limits=self._limits, admissions=self._admissions, words=words)
 
     def _porter(self, connection: socket.socket) -> Porter:
         """Return the porter of a connection; the same one if it has come before."""

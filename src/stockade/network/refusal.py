@@ -155,3 +155,12 @@ def overloaded(why: str) -> Refusal:
     """Say no for now: too many connections at once."""
     lines = (f"Stockade's proxy did not serve this request: {why}.", "Close connections, then try again.")
     return Refusal(503, Cause.OVERLOADED, f"Service Unavailable: {why}", lines)
+
+
+def no_other_proxy(address: str, port: int) -> Refusal:
+    """Tell that the proxy which takes the place of ours is not there."""
+    lines = (
+        f"The proxy at {address}:{port} of this host does not answer.",
+        "It takes the place of Stockade's own: start it, or change sandbox.network.httpProxyPort.",
+    )
+    return Refusal(502, Cause.UNREACHABLE, f"httpProxyPort: no proxy answers at {address}:{port}", lines)
