@@ -367,6 +367,44 @@ def test_nothing_that_is_swapped_between_look_and_use_is_reached(place: Place, r
     assert {each.target for each in done.violations if each.operation is Operation.UNIX_CONNECT} <= {_paths(place)[1]}
 
 
+FULL = """
+import fcntl
+full = socket.socket(socket.AF_UNIX); full.bind("full"); full.listen(0)
+held = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+for each in held:
+    each.setblocking(False); code(each.connect, "full")
+"""
+FLIP = """
+end = socket.socket(socket.AF_UNIX); end.setblocking(False)
+if os.fork() == 0:
+    while True: fcntl.fcntl(end, fcntl.F_SETFL, os.O_RDWR)
+print("ready", flush=True)
+while True: code(end.connect, "full")
+"""
+CROWD = """
+for _ in range(200): threading.Thread(target=lambda: code(reach, "full")).start()
+print("ready", flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        pytest.param(FLIP, id="by a socket that is made to wait while the supervisor has it"),
+        pytest.param(CROWD, id="by many who wait"),
+    ],
+)
+def test_no_command_holds_up_another(place: Place, attack: str) -> None:
+    with place.sandbox.spawn(["python3", "-c", PRELUDE + FULL + attack]) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        work = "for n in range(200): os.mkdir(str(n)); code(reach, 'missing')\nprint('done')"
+        done = place.sandbox.run(["python3", "-c", PRELUDE + work], timeout=20)
+        process.kill()
+        process.wait(60)
+    assert done.stdout == b"done\n", done
+
+
 def test_when_the_supervisor_is_killed_the_command_ends_with_words_and_reaches_nothing(place: Place) -> None:
     script = """
 print("ready", flush=True)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import socket
-from errno import EINPROGRESS, EISCONN
+from errno import EACCES, EINPROGRESS, EISCONN
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.platforms.linux.connection import Attempt, Connections, path_of
+from stockade.platforms.linux.connection import MOST_LOOKED_AT, Attempt, Connections, path_of
 
 
 @pytest.mark.parametrize(
@@ -46,3 +46,19 @@ def test_who_was_interrupted_before_it_heard_is_told_when_it_asks_again() -> Non
         assert (connections.dial(attempt, address), end.getblocking()) == (EISCONN, True)
         connections.remember(attempt)
         assert [connections.dial(attempt, address) for _ in range(2)] == [0, EISCONN]
+
+
+def test_few_of_those_who_wait_are_looked_at_in_one_turn_and_each_in_its_turn() -> None:
+    connections = Connections(lambda _: False, set, set)
+    connections.waiting = {number: Attempt(-1, 0, 7) for number in range(MOST_LOOKED_AT + 1)}
+    first, at_once, second = (connections.due(now) for now in (1.0, 1.001, 2.0))
+    assert (first, at_once) == ([*range(MOST_LOOKED_AT)], [])
+    assert second == [MOST_LOOKED_AT, *range(MOST_LOOKED_AT - 1)]
+
+
+def test_a_caller_that_is_killed_while_it_is_looked_at_is_no_failure() -> None:
+    connections = Connections(lambda _: False, set, set)
+    attempt = Attempt(-1, 0, 1 << 30)
+    attempt.domain, attempt.address = socket.AF_UNIX, b"\1\0/a"
+    with socket.socket(socket.AF_UNIX) as attempt.sock:
+        assert connections.look(attempt) == EACCES

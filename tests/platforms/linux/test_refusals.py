@@ -34,6 +34,15 @@ def test_commands_are_apart_and_end() -> None:
     assert (refusals.end(1), refusals.end(2), refusals.commands()) == ([], [(WRITE, 5)], ())
 
 
+def test_the_dead_are_forgotten_unless_something_is_left_to_be_said() -> None:
+    refusals = Refusals()
+    for command, thread in ((1, 7), (2, 8), (2, 8)):
+        refusals.add(command, thread, WRITE)
+    for command in (1, 2, 3):
+        refusals.forget(command)
+    assert (refusals.commands(), refusals.end(2)) == ((2,), [(WRITE, 1)])
+
+
 @given(st.lists(st.tuples(st.integers(1, 3), st.integers(1, 400)), max_size=800))
 def test_all_are_counted_and_few_are_kept(tried: list[tuple[int, int]]) -> None:
     refusals = Refusals()

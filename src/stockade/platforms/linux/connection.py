@@ -6,16 +6,24 @@ network namespace and free. A path is walked in the caller's view to the file th
 on which the session itself listens, or one that the policy lists.
 
 Rules: never wait: a connection that takes time is looked at again until it stands or its caller is gone; a blocking
-socket is made non-blocking only for the moment of the call. Nobody is told where nobody listens.
-Source of truth: connect(2), unix(7), pidfd_getfd(2).
+socket is made non-blocking only for the moment of the call, and since its owners can undo that in the same moment, a
+clock interrupts the call. Who waits costs others little: few are looked at in one turn, and a command may have so many
+waiting at once. Nobody is told where nobody listens.
+Source of truth: connect(2), unix(7), pidfd_getfd(2), signal(7).
 """
 
 from __future__ import annotations
 
 import os
 import stat
+from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
+    ITIMER_REAL,
+    SIGALRM,
+    setitimer,
+    signal,
+)
 from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
-from errno import EACCES, EAGAIN, EALREADY, EBADF, ECONNREFUSED, EINPROGRESS, EINVAL, EISCONN
+from errno import EACCES, EAGAIN, EALREADY, EBADF, ECONNREFUSED, EINPROGRESS, EINTR, EINVAL, EISCONN
 from fcntl import F_GETFL, F_SETFL, fcntl
 from time import monotonic
 
@@ -36,6 +44,12 @@ _TIME_BYTES, _WORD = 16, 8
 _MICROSECONDS = 1_000_000
 _UNDER_WAY = frozenset((EINPROGRESS, EALREADY))
 _REMEMBERED = 64
+# Who waits is looked at again after this time, in seconds; so many at once.
+_LOOK_AGAIN = 0.004
+MOST_LOOKED_AT = 16
+#: So many connections of one command may wait; the next is told that the queue is full.
+MOST_WAITING = 256
+_LONGEST_CALL = 0.001
 
 
 class Attempt:
@@ -98,6 +112,23 @@ class Connections:
         self.descriptors = b"%d/fd/" % os.getpid()
         self.waiting: dict[int, Attempt] = {}
         self.unheard: dict[tuple[int, bytes, bytes], None] = {}
+        self.has_clock = False
+        self.looked = 0.0
+
+    def never_wait(self) -> None:
+        """Have calls interrupted that wait all the same; for a process that has no other use for ``SIGALRM``."""
+        signal(SIGALRM, _wake)
+        self.has_clock = True
+
+    def due(self, now: float) -> list[int]:
+        """Return whom to look at again in this turn: nobody too soon, few at once, each in its turn."""
+        if now - self.looked < _LOOK_AGAIN:
+            return []
+        self.looked = now
+        chosen = list(self.waiting)[:MOST_LOOKED_AT]
+        for descriptor in chosen:
+            self.waiting[descriptor] = self.waiting.pop(descriptor)
+        return chosen
 
     def attempt(
         self, listener: int, identity: int, thread: int, arguments: tuple[int, ...]
@@ -114,6 +145,9 @@ class Connections:
             attempt.close()
             return attempt, failure.errno or EACCES
         if attempt.sock is not None and attempt.blocking and attempt.takes_time(error):
+            if sum(other.listener == listener for other in self.waiting.values()) >= MOST_WAITING:
+                attempt.close()
+                return attempt, EAGAIN
             self.waiting[attempt.sock.fileno()] = attempt
             return attempt, None
         attempt.close()
@@ -171,11 +205,17 @@ class Connections:
         flags = fcntl(descriptor, F_GETFL)
         if attempt.blocking:
             fcntl(descriptor, F_SETFL, flags | os.O_NONBLOCK)
+        if self.has_clock:
+            setitimer(ITIMER_REAL, _LONGEST_CALL, _LONGEST_CALL)
         try:
             error = kernel.connect(descriptor, address)
         finally:
+            if self.has_clock:
+                setitimer(ITIMER_REAL, 0)
             if attempt.blocking:
                 fcntl(descriptor, F_SETFL, flags)
+        if error == EINTR:
+            return EAGAIN if attempt.domain == AF_UNIX else EINPROGRESS
         # The call was done before, and its caller interrupted before it could hear of it.
         if error == EISCONN and self.unheard.pop(attempt.key(), error) is None:
             return 0
@@ -192,12 +232,19 @@ class Connections:
         if attempt.sock is None:
             return EBADF
         # To ask again is also what makes the kernel see that a connection stands.
-        error = self.connect(attempt)
+        try:
+            error = self.connect(attempt)
+        except (OSError, ValueError, LookupError):
+            return EACCES  # its caller was killed in this moment
         if not attempt.takes_time(error):
             return error
         if attempt.deadline is None or monotonic() < attempt.deadline:
             return None
         return EAGAIN if attempt.domain == AF_UNIX else EINPROGRESS
+
+
+def _wake(*_: object) -> None:
+    """Do nothing: that a signal came has interrupted the call."""
 
 
 def path_of(domain: int, address: bytes) -> bytes | None:

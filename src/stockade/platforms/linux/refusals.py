@@ -64,6 +64,11 @@ class Refusals:
         """Return the commands of which something is known."""
         return tuple(self._known)
 
+    def forget(self, command: int) -> None:
+        """Forget a command of which everybody has died, if there is nothing left to be said of it."""
+        if not any(self._known.get(command, {}).values()):
+            self._known.pop(command, None)
+
     def end(self, command: int) -> list[tuple[Key, int]]:
         """Return the last numbers of a command, and forget it."""
         unsaid = self.take(command)

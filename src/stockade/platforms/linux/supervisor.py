@@ -106,7 +106,7 @@ class Supervisor:
                 elif descriptor == self.launcher.fileno() and not self.obey():
                     return
             if self.connections.waiting:
-                for descriptor in tuple(self.connections.waiting):
+                for descriptor in self.connections.due(monotonic()):
                     self.look_again(descriptor)
             if self.dirty and monotonic() - self.told > _TELL_AGAIN:
                 self.tell_numbers()
@@ -143,7 +143,9 @@ class Supervisor:
     def drop(self, listener: int) -> None:
         """Forget a listener under which nobody lives any more."""
         self.poller.unregister(listener)
-        self.commands.pop(self.listeners.pop(listener), None)
+        command = self.commands.pop(self.listeners.pop(listener), None)
+        if command is not None:
+            self.refusals.forget(command)
         os.close(listener)
 
     def hear(self, listener: int) -> None:
@@ -292,5 +294,6 @@ def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
     kernel.move_mount(nothing, kernel.AT_FDCWD, _PROCESSES)
     os.close(nothing)
     supervisor = Supervisor(launcher, owner, supervision)
+    supervisor.connections.never_wait()
     kernel.limit_capabilities(supervision.capabilities | 1 << _CAP_SYS_PTRACE)
     supervisor.serve()
