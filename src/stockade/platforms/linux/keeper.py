@@ -14,7 +14,7 @@ import os
 import resource
 import select
 
-from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree, warden
+from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
 from stockade.platforms.linux.program import notifies, program, unsupervised
@@ -144,7 +144,7 @@ class _Construction:
         devices = tree.new_devices(self.places, self.identity.outsider) if self.identity.privileged else -1
         kernel.prctl(kernel.PR_SET_CHILD_SUBREAPER, 1)
         mine, theirs = Channel.pair()
-        doors = Channel.pair() if warden.is_wanted(self.places) else None
+        doors = Channel.pair() if self.wants_warden() else None
         # The launcher keeps the other end for as long as it lives, by doing nothing about it.
         self.life, lives = os.pipe() if doors is not None else (-1, -1)
         builder = os.fork()
@@ -165,8 +165,18 @@ class _Construction:
             os.close(devices)
         return self.attend(mine, builder)
 
+    def wants_warden(self) -> bool:
+        """Tell whether there are hidden places, and masks for them; what these need is imported here, on the host."""
+        if all(place.operation != tree.GUARDED for place in self.places):
+            return False
+        from stockade.platforms.linux import warden
+
+        return warden.is_wanted(self.places)
+
     def fork_warden(self, launcher_end: Channel, own_end: Channel) -> int:
         """Have hidden places watched, by a process that lives as long as this one."""
+        from stockade.platforms.linux import warden
+
         pid = os.fork()
         if pid == 0:
             try:
@@ -219,7 +229,7 @@ class _Construction:
             step = b"mount"
             if devices < 0:
                 devices = tree.new_devices(self.places, None)
-            masks = -1 if door is None else warden.new_masks(door)
+            masks = -1 if door is None else _new_masks(door)
             if door is not None and masks < 0:
                 door.close()
             tree.build(self.places, devices, terminals, masks)
@@ -303,6 +313,12 @@ class _Construction:
             rights=landlock.handled(landlock.version()),
             grounds=landlock.outermost(self.build.mounts, _WRITABLE),
         )
+
+
+def _new_masks(door: Channel) -> int:
+    from stockade.platforms.linux import warden
+
+    return warden.new_masks(door)
 
 
 def _matcher(texts: list[bytes]) -> Callable[[bytes], bool]:
