@@ -45,7 +45,7 @@ def test_no_name_is_found_by_another(text: str) -> None:
 
 
 def test_the_one_used_longest_ago_gives_its_address_up() -> None:
-    addresses = FakeAddresses(capacity=3)
+    addresses = FakeAddresses(capacity=3, seconds=0)
     held = {name: address(addresses, name) for name in (A, B, C)}
     addresses.assign(A)
     addresses.name_of(held[B])
@@ -55,7 +55,7 @@ def test_the_one_used_longest_ago_gives_its_address_up() -> None:
 
 
 def test_a_held_address_is_never_given_up() -> None:
-    addresses = FakeAddresses(capacity=2)
+    addresses = FakeAddresses(capacity=2, seconds=0)
     first, second = address(addresses, A), address(addresses, B)
     for text in (first, first, second):
         addresses.hold(text)
@@ -65,6 +65,19 @@ def test_a_held_address_is_never_given_up() -> None:
     addresses.release(first)
     third = address(addresses, C)
     assert [addresses.name_of(text) for text in (first, second, third)] == [None, B, C]
+
+
+def test_an_address_is_not_given_up_while_a_program_may_keep_it() -> None:
+    now = 0.0
+    addresses = FakeAddresses(capacity=2, clock=lambda: now)
+    first, second = address(addresses, A), address(addresses, B)
+    now = 100.0
+    assert addresses.name_of(second) == B
+    assert addresses.assign(C) is None
+    now = 121.0
+    third = address(addresses, C)
+    assert [addresses.name_of(text) for text in (first, second, third)] == [None, B, C]
+    assert addresses.assign(D) is None
 
 
 @pytest.mark.parametrize("text", ["198.18.1.0", "10.0.0.1", "x"])
@@ -80,7 +93,7 @@ def test_there_is_room_for_so_many(capacity: int) -> None:
 
 
 def test_addresses_come_round_again_oldest_first_and_stay_in_their_networks() -> None:
-    addresses = FakeAddresses(capacity=2)
+    addresses = FakeAddresses(capacity=2, seconds=0)
     addresses._next = IPV4_NETWORK.num_addresses - 3
     seen = [address(addresses, Host.parse(f"h{number}.example")) for number in range(6)]
     assert seen == ["198.19.255.253", "198.19.255.254", *["198.19.255.253", "198.19.255.254"] * 2]
@@ -92,7 +105,7 @@ def test_addresses_come_round_again_oldest_first_and_stay_in_their_networks() ->
 
 @given(st.lists(st.tuples(st.sampled_from(["assign", "hold", "release"]), st.integers(0, 5))))
 def test_no_two_names_share_an_address_and_the_held_stay(steps: list[tuple[str, int]]) -> None:
-    addresses = FakeAddresses(capacity=3)
+    addresses = FakeAddresses(capacity=3, seconds=0)
     holds: list[tuple[str, Host]] = []
     for action, number in steps:
         name = Host.parse(f"h{number}.example")

@@ -5,8 +5,9 @@ whoever sees the connection finds the name by it: so the name is judged and reso
 
 Rules: a name keeps its address for as long as there is room, and has the same number in both families. When as many
 names are known as there is room for, the one that was asked for or used longest ago gives its number up, unless a
-connection holds it; if all are held, there is none to be had. Numbers are given out in turn, so that one that was given
-up comes back last.
+connection holds it, or a program may still keep the answer that it got: who floods the table with names must not make
+another program's address stand for one of them. If there is none, none is to be had for a while. Numbers are given out
+in turn, so that one that was given up comes back last.
 
 IPv4: 198.18.0.0/15, set aside for measuring networks, which nobody routes. IPv6: a prefix of our own among the unique
 local ones, whose forty random bits are the letters "stock".
@@ -16,6 +17,7 @@ Source of truth: RFC 2544 appendix C.2.2, RFC 4193.
 
 from __future__ import annotations
 
+import time
 from collections import OrderedDict, deque
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 
@@ -23,11 +25,17 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stockade.policy.host import Host
 
 IPV4_NETWORK: Final = IPv4Network("198.18.0.0/15")
 IPV6_NETWORK: Final = IPv6Network("fd73:746f:636b::/64")
 CAPACITY: Final = 100_000
+#: Seconds that a program may keep an address, as it is told.
+TIME_TO_LIVE: Final = 60
+# Those who keep it a little longer than that are served as well.
+_KEPT_SECONDS: Final = 2.0 * TIME_TO_LIVE
 # The lowest are left to whoever sets up the network: its own address, a gateway.
 _FIRST: Final = 256
 
@@ -42,12 +50,21 @@ class FakeAddress(Value):
 class FakeAddresses:
     """The table of one session."""
 
-    def __init__(self, capacity: int = CAPACITY) -> None:
+    def __init__(
+        self,
+        capacity: int = CAPACITY,
+        *,
+        seconds: float = _KEPT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         largest = IPV4_NETWORK.num_addresses - _FIRST - 1
         if not 1 <= capacity <= largest:
             message = f"there is room for 1 to {largest} names, not {capacity}"
             raise ValueError(message)
         self._capacity = capacity
+        self._seconds = seconds
+        self._clock = clock
+        self._used: dict[int, float] = {}
         self._numbers: OrderedDict[Host, int] = OrderedDict()  # the one used longest ago comes first
         self._names: dict[int, Host] = {}
         self._holds: dict[int, int] = {}
@@ -59,7 +76,7 @@ class FakeAddresses:
         return len(self._numbers)
 
     def assign(self, name: Host) -> FakeAddress | None:
-        """Return the address of a name, a new one if need be; ``None`` if all are held by connections."""
+        """Return the address of a name, a new one if need be; ``None`` if all are in use."""
         number = self._numbers.get(name)
         if number is None:
             number = self._new_number()
@@ -67,15 +84,16 @@ class FakeAddresses:
                 return None
             self._numbers[name] = number
             self._names[number] = name
-        self._numbers.move_to_end(name)
+        self._use(name, number)
         return _address(number)
 
     def name_of(self, address: str) -> Host | None:
         """Return the name that an address stands for, ``None`` if it is none of ours or was given up."""
         number = _number(address)
-        name = None if number is None else self._names.get(number)
-        if name is not None:
-            self._numbers.move_to_end(name)
+        if number is None or number not in self._names:
+            return None
+        name = self._names[number]
+        self._use(name, number)
         return name
 
     def hold(self, address: str) -> Host | None:
@@ -107,13 +125,21 @@ class FakeAddresses:
     def _give_up_one(self) -> bool:
         for _ in range(len(self._numbers)):
             name, number = next(iter(self._numbers.items()))
-            if number not in self._holds:
-                del self._numbers[name]
-                del self._names[number]
-                self._given_up.append(number)
-                return True
-            self._numbers.move_to_end(name)  # it is in use, and need not be looked at again so soon
+            if number in self._holds:
+                self._use(name, number)  # it need not be looked at again so soon
+                continue
+            if self._clock() - self._used[number] < self._seconds:
+                return False  # and so are all that come after it
+            del self._numbers[name]
+            del self._names[number]
+            del self._used[number]
+            self._given_up.append(number)
+            return True
         return False
+
+    def _use(self, name: Host, number: int) -> None:
+        self._numbers.move_to_end(name)
+        self._used[number] = self._clock()
 
 
 def _address(number: int) -> FakeAddress:

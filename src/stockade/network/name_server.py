@@ -17,6 +17,7 @@ from ipaddress import IPv4Address, IPv6Address
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias, cast
 from stockade.network.dns import Code, Frames, Query, Rejected, answer, frame, read_query
+from stockade.network.fake_address import TIME_TO_LIVE
 from stockade.network.service import Service
 from stockade.policy.decision import Verdict
 from stockade.policy.host import HostKind
@@ -32,8 +33,6 @@ if TYPE_CHECKING:
 
 _Address: TypeAlias = IPv4Address | IPv6Address
 
-#: Seconds that a program may keep an answer.
-_TIME_TO_LIVE: Final = 60
 _LOCALHOST: Final[tuple[_Address, ...]] = (IPv4Address("127.0.0.1"), IPv6Address("::1"))
 _REVERSE: Final = (".in-addr.arpa", ".ip6.arpa")
 
@@ -53,7 +52,7 @@ class Answerer:
         if isinstance(query, Rejected):
             return query.answer
         code, addresses = self._judged(query)
-        return answer(query, code, addresses, time_to_live=_TIME_TO_LIVE, over_udp=over_udp)
+        return answer(query, code, addresses, time_to_live=TIME_TO_LIVE, over_udp=over_udp)
 
     def _judged(self, query: Query) -> tuple[Code, tuple[_Address, ...]]:
         name = query.name.lower()
