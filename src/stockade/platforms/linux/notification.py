@@ -29,6 +29,7 @@ _ID = Struct("<Q")
 _EMPTY = bytes(_NOTIFICATION.size)  # the kernel refuses one that is not
 # Made once: the way through here is taken with every call that changes a file.
 _room = bytearray(_EMPTY)
+_unpack, _put_id = _NOTIFICATION.unpack, _ID.pack_into
 _go_on = bytearray(_RESPONSE.pack(0, 0, 0, _CONTINUE))
 
 Notification = tuple[int, ...]
@@ -40,12 +41,12 @@ def receive(listener: int) -> Notification:
     """Take the next notification that waits. Waits if there is none; raises ``ENOENT`` if its caller is gone."""
     _room[:] = _EMPTY
     ioctl(listener, _RECEIVE, _room)
-    return _NOTIFICATION.unpack(_room)
+    return _unpack(_room)
 
 
 def let_go(listener: int, identity: int) -> bool:
     """Let the kernel do the call; tell whether the caller was still there."""
-    _ID.pack_into(_go_on, 0, identity)
+    _put_id(_go_on, 0, identity)
     return _send(listener, _go_on)
 
 

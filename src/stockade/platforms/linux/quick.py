@@ -79,7 +79,7 @@ def _of_descriptor(index: int) -> Quick:
 def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
     locate = _located(use)
     flags_at = ARGUMENTS + use.flags if use.flags != NO_ARGUMENT else -1
-    access = os.access
+    access, write = os.access, os.W_OK
 
     def possible(thread: int, asked: Notification) -> bool:
         path = locate(thread, asked)
@@ -89,12 +89,12 @@ def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
             return False
         if flags & _EXCLUSIVE == _EXCLUSIVE and not path.startswith(_OWN):
             # What is there already is no refusal of the walls, so that only the place counts.
-            return access(above or b"/", os.W_OK)
-        if access(path, os.W_OK):
+            return access(above or b"/", write)
+        if access(path, write):
             return True
         if not flags & os.O_CREAT or path.startswith(_OWN):
             return False
-        return access(above or b"/", os.W_OK) and not access(path, os.F_OK, follow_symlinks=False)
+        return access(above or b"/", write) and not access(path, os.F_OK, follow_symlinks=False)
 
     return possible
 

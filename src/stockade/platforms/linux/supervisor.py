@@ -23,6 +23,7 @@ from stockade.platforms.linux import kernel, message, notification
 from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes
 from stockade.platforms.linux.connection import Attempt, Connections, path_of
 from stockade.platforms.linux.memory_reader import read_bytes
+from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
 from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
@@ -35,15 +36,15 @@ if TYPE_CHECKING:
 
     from stockade.platforms.linux.channel import Channel, Packet
     from stockade.platforms.linux.notification import Notification
-    from stockade.platforms.linux.quick import Quick
 
 #: The place of a datagram socket: it has none, which is why it is refused.
 DATAGRAM = b"datagram"
 _CAP_SYS_PTRACE = 19
 _UNIX = 1
 _LONGEST_ADDRESS = 128
-_LOOK_AGAIN = 0.005
-_TELL_AGAIN = 1.0
+_LOOK_AGAIN = 5
+_TELL_AGAIN = 1000
+_MILLISECONDS = 1000
 _PROCESSES = b"/proc"
 
 
@@ -86,6 +87,9 @@ class Supervisor:
         self.refusals = Refusals()
         self.poller = select.epoll()
         self.poller.register(launcher.fileno(), select.EPOLLIN)
+        # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
+        self.ears = select.poll()
+        self.ears.register(self.poller.fileno(), select.POLLIN)
         self.listeners: dict[int, int] = {}
         self.commands: dict[int, int] = {}
         self.dirty = False
@@ -93,26 +97,33 @@ class Supervisor:
 
     def serve(self) -> None:
         """Serve until the launcher is gone."""
-        poll, listeners, hear = self.poller.poll, self.listeners, self.hear
+        poll, listeners, hear, waiting = self.ears.poll, self.listeners, self.hear, self.connections.waiting
         while True:
-            for descriptor, event in poll(self.patience()):
-                if descriptor in listeners:
-                    if event & select.EPOLLIN:
-                        hear(descriptor)
-                    else:
-                        self.drop(descriptor)
-                elif descriptor in self.connections.waiting:
-                    self.look_again(descriptor)
-                elif descriptor == self.launcher.fileno() and not self.obey():
-                    return
-            if self.connections.waiting:
+            for descriptor, event in poll(self.patience() if waiting or self.dirty else None):
+                if descriptor not in listeners:
+                    if not self.hear_others():
+                        return
+                elif event & 1:  # POLLIN; a look into the module would cost as much as all else here
+                    hear(descriptor)
+                else:
+                    self.drop(descriptor)
+            if waiting:
                 for descriptor in self.connections.due(monotonic()):
                     self.look_again(descriptor)
-            if self.dirty and monotonic() - self.told > _TELL_AGAIN:
+            if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
                 self.tell_numbers()
 
-    def patience(self) -> float | None:
-        """Return how long nothing may happen before something must be looked at."""
+    def hear_others(self) -> bool:
+        """Take what is not asked by commands; ``False`` once the launcher is gone."""
+        for descriptor, _ in self.poller.poll(0):
+            if descriptor in self.connections.waiting:
+                self.look_again(descriptor)
+            elif descriptor == self.launcher.fileno() and not self.obey():
+                return False
+        return True
+
+    def patience(self) -> int | None:
+        """Return how many milliseconds nothing may happen before something must be looked at."""
         if self.connections.waiting:
             return _LOOK_AGAIN
         return _TELL_AGAIN if self.dirty else None
@@ -126,7 +137,7 @@ class Supervisor:
             for listener in packet.descriptors:
                 self.listeners[listener] = packet.number
                 notification.hurry(listener)
-                self.poller.register(listener, select.EPOLLIN)
+                self.ears.register(listener, select.POLLIN)
         elif packet.kind == message.ASSIGNED:
             self.commands[packet.number] = message.read_assigned(packet)
         elif packet.kind == message.FLUSH:
@@ -142,7 +153,7 @@ class Supervisor:
 
     def drop(self, listener: int) -> None:
         """Forget a listener under which nobody lives any more."""
-        self.poller.unregister(listener)
+        self.ears.unregister(listener)
         command = self.commands.pop(self.listeners.pop(listener), None)
         if command is not None:
             self.refusals.forget(command)
@@ -151,27 +162,32 @@ class Supervisor:
     def hear(self, listener: int) -> None:
         """Take one call, and answer it."""
         try:
-            asked = notification.receive(listener)
+            asked = receive(listener)
         except OSError:
             return  # its caller is gone
+        possible = self.quick.get(asked[3])
+        if possible is None:
+            self.hear_rest(listener, asked)
+            return
+        try:
+            unrefused = possible(asked[1], asked)
+        except OSError:
+            unrefused = False
+        if unrefused:
+            let_go(listener, asked[0])
+        else:
+            self.observe(listener, asked)
+
+    def hear_rest(self, listener: int, asked: Notification) -> None:
+        """Answer what is not only looked at."""
         number = asked[notification.NUMBER]
-        possible = self.quick.get(number)
-        if possible is not None and self.is_possible(possible, asked):
-            notification.let_go(listener, asked[notification.ID])
-        elif number == self.connect:
+        if number == self.connect:
             self.decide(listener, asked)
         elif number == self.socket:
             self.report(listener, asked, (UNIX_CONNECT, DATAGRAM))
             notification.answer(listener, asked[0], EPERM)
         else:
             self.observe(listener, asked)
-
-    def is_possible(self, possible: Quick, asked: Notification) -> bool:
-        """Tell whether it is certain that the walls refuse nothing of a call."""
-        try:
-            return possible(asked[notification.THREAD], asked)
-        except OSError:
-            return False
 
     def observe(self, listener: int, asked: Notification) -> None:
         """Note what the mounts will refuse, and let the kernel go on."""
