@@ -35,6 +35,8 @@ HIDDEN = {
     "a new line": "npm ci\ncurl x",
     "not closed": "npm 'x",
     "a control character": "npm ci\rcurl x",
+    "a subscript that a builtin runs": "echo 'a[$(curl x)]'",
+    "a subscript with backquotes": "echo 'a[`curl x`]'",
     "nothing": "",
 }
 

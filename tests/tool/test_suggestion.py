@@ -17,9 +17,9 @@ OFFERED = {
     "a file is no subcommand": ("cat a.txt", ("cat:*",)),
     "two": ("git add x && git commit -m 'a b'", ("git add:*", "git commit:*")),
     "the same twice": ("git add x; git add y", ("git add:*",)),
-    "an interpreter": ("python build.py", ("python build.py",)),
-    "what deletes": ("rm x", ("rm x",)),
-    "a wrapper": ("sudo ls", ("sudo ls",)),
+    "an interpreter": ("python build.py", ("python build.py:*",)),
+    "an interpreter with its version": ("/usr/bin/python3.12 build.py a", ("/usr/bin/python3.12 build.py:*",)),
+    "an interpreter that is run": ("uv run python x.py --fast", ("uv run python x.py:*",)),
 }
 
 NOTHING = {
@@ -31,6 +31,15 @@ NOTHING = {
     "an interpreter with a program": "python -c 'import os'",
     "a shell with a line": "bash -c 'ls; rm x'",
     "a subshell": "(ls)",
+    "what deletes": "rm x",
+    "a wrapper": "sudo ls",
+    "a wrapper of a shell": "busybox sh x",
+    "a wrapper that is a builtin": "command rm x",
+    "options before a subcommand": "git -C x status",
+    "an interpreter with a version and a program": "python3.12 -c 1",
+    "a shell that is run": "npm exec sh",
+    "what runs others by an option": "tar -xf a",
+    "a program as a word": "deno eval x",
     "more than anybody reads": "a; b; c; d; e; f",
     "a pattern of everything": "'*'",
     "an empty name": "'' x",

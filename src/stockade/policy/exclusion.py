@@ -1,7 +1,9 @@
 """Which shell lines run outside the sandbox because ``excludedCommands`` names them.
 
 A line is excluded only if all of it is: it was read with certainty, it has at least one command, every simple command
-in it matches a pattern, and none reads or writes a file by redirection. In doubt a line stays inside.
+in it matches a pattern, and none reads or writes a file by redirection. In doubt a line stays inside, also because of
+a quoted word such as ``'a[$(x)]'``: shells run what stands in the subscript when ``test -v``, ``printf -v``, ``read``
+or ``unset`` takes the word for a variable.
 """
 
 from __future__ import annotations
@@ -13,7 +15,7 @@ from stockade.policy.shell_line import parse
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from stockade.policy.shell_line import SimpleCommand
+    from stockade.policy.shell_line import SimpleCommand, Word
     from stockade.settings.layer import Sourced
 
 
@@ -69,8 +71,15 @@ def match_all(patterns: tuple[Sourced[CommandPattern], ...], line: str) -> LineM
             return LineMatch(False, blocked_by=f"no pattern matches `{command}`")
         if command.redirects:
             return LineMatch(False, blocked_by=_redirection(command))
+        if any(map(may_run_subscript, command.words)):
+            return LineMatch(False, blocked_by=f"`{command}` holds a subscript that a shell may run")
         matched.append(pattern)
     return LineMatch(True, tuple(dict.fromkeys(matched)))
+
+
+def may_run_subscript(word: Word) -> bool:
+    """Say whether a shell that takes a word for the name of a variable would run what is in it."""
+    return "[" in word.text and ("$(" in word.text or "`" in word.text)
 
 
 def _redirection(command: SimpleCommand) -> str:

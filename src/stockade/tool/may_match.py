@@ -5,7 +5,8 @@
 - every simple command counts, also in substitutions, whatever is assigned before it, by its path too (``/bin/rm``);
 - a word that only the shell knows (``$x``, ``*.txt``) may be any words, as the name of a command any command;
 - options that the pattern does not know may stand between its words, each with a value (``git -C x push``);
-- commands that run others (``env``, ``sudo``, ``xargs``) are looked through, and so is a line given to a shell;
+- commands that run others (``env``, ``sudo``, ``xargs``, ``trap``) are looked through, and so is a line given to a
+  shell, also where it touches an option (``env -S'rm x'``); what a shell is given to read may be anything;
 - a line that is not certain to be read right is searched word by word.
 
 No wall: a script may hold anything, and ``rm -fr`` is not ``rm -rf``. What must not happen is prevented by the
@@ -17,6 +18,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
+from stockade.policy.exclusion import may_run_subscript
 from stockade.policy.shell_line import SimpleCommand, Word, parse
 from stockade.value import Value
 
@@ -29,17 +31,21 @@ if TYPE_CHECKING:
 _STAR: Final = "*"
 _DEEPEST: Final = 4
 _MOST_WORDS: Final = 1000
-_SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval"))
-_WRAPPERS: Final = _SHELLS | frozenset(
+_SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval", ".", "source"))
+#: Commands that run what their words say.
+WRAPPERS: Final = _SHELLS | frozenset(
     word
     for line in (
         "env sudo doas su nice ionice chrt taskset nohup setsid stdbuf time timeout command builtin exec xargs",
-        "parallel watch strace ltrace busybox chroot unshare nsenter find flock script ssh runuser setpriv",
+        "parallel watch strace ltrace busybox toybox chroot unshare nsenter find flock script ssh runuser setpriv",
+        "trap alias hash mapfile readarray complete compgen bind noglob sg pkexec run0 systemd-run fakeroot prlimit",
+        "setarch linux32 linux64 numactl unbuffer xvfb-run dbus-run-session faketime bwrap gdb valgrind entr",
     )
     for word in line.split()
 )
 _KEYWORDS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "coproc"))
 _OPEN: Final = frozenset("$*?[{~^")
+_INPUTS: Final = frozenset(("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
 _BREAKS: Final = str.maketrans(dict.fromkeys(";&|()<>`\r", "\n") | dict.fromkeys("'\"", ""))
 
 
@@ -99,19 +105,47 @@ def _parts(line: str, depth: int) -> Iterator[_Part]:
 def _with_inner(words: tuple[Word, ...], depth: int) -> Iterator[_Part]:
     """Yield a command, and what it may run: any later word of a wrapper may begin another command."""
     yield _Part(words, sure=depth == 0)
-    name = words[0].text.rpartition("/")[2]
-    if not words[0].literal or name not in _WRAPPERS:
+    for word in words:
+        if word.literal and may_run_subscript(word):
+            yield from _rough_parts(word.text)
+    if not words[0].literal or _name(words[0]) not in WRAPPERS:
         return
     rest = words[1:]
-    if len(rest) > _MOST_WORDS or (name in _SHELLS and all(word.text.startswith("-") for word in rest)):
+    if len(rest) > _MOST_WORDS or any(_reads_input(words[at:]) for at in range(len(words))):
         yield _UNSEEN
         return
     for at, word in enumerate(rest):
-        if word.text.startswith("-") or _is_assignment(word):
-            continue
-        yield _Part(rest[at:], sure=False)
-        if word.literal and depth < _DEEPEST and not word.text.replace("-", "").isalnum():
-            yield from (part.but(sure=False) for part in _parts(word.text, depth + 1))
+        for text in _values(word):
+            yield _Part((Word(text, literal=word.literal), *rest[at + 1 :]), sure=False)
+            if word.literal and depth < _DEEPEST and not text.replace("-", "").isalnum():
+                yield from (part.but(sure=False) for part in _parts(text, depth + 1))
+
+
+def _values(word: Word) -> Iterator[str]:
+    """Yield what in a word of a wrapper may be a command: the word, or what is written to an option or to an alias."""
+    if word.text.startswith("--"):
+        yield from filter(None, (word.text.partition("=")[2],))
+    elif word.text.startswith("-"):
+        # `-S` and `-qc` may have a value that begins at once.
+        yield from filter(None, (word.text[start:] for start in (2, 3)))
+    elif not _is_assignment(word):
+        yield word.text
+    elif " " in word.text:
+        yield word.text.partition("=")[2]
+
+
+def _name(word: Word) -> str:
+    return word.text.rpartition("/")[2]
+
+
+def _reads_input(words: tuple[Word, ...]) -> bool:
+    """Say whether words are a shell that runs what it is given to read."""
+    if not words[0].literal or _name(words[0]) not in _SHELLS:
+        return False
+    options = [word.text for word in words[1:] if word.text.startswith("-")]
+    if len(options) == len(words) - 1 or not _INPUTS.isdisjoint(word.text for word in words[1:]):
+        return True
+    return any("s" in option and not option.startswith("--") for option in options)
 
 
 def _rough_parts(line: str) -> Iterator[_Part]:
@@ -123,10 +157,15 @@ def _rough_parts(line: str) -> Iterator[_Part]:
             yield _UNSEEN
             continue
         start = next((at for at, word in enumerate(words) if not _is_prefix(word)), len(words))
+        wrapped = False
         for at in range(start, len(words)):
             # Only where a command is named, a word that nobody knows may be one: arguments are often such.
-            if at == start or words[at].literal:
+            named = at == start or words[at - 1].text in _KEYWORDS
+            if named or words[at].literal or (wrapped and "$" in words[at].text):
                 yield _Part(words[at:], sure=False)
+            if (named or wrapped) and _reads_input(words[at:]):
+                yield _UNSEEN
+            wrapped = wrapped or _name(words[at]) in WRAPPERS
 
 
 def _is_prefix(word: Word) -> bool:

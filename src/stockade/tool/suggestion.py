@@ -1,9 +1,9 @@
 """What rules to offer for a line, so that the like of it need not be asked for again.
 
 Rules: nothing is offered that would not match the line itself; each simple command gets a pattern of its own. A
-pattern is the command with its subcommand and anything after (``git commit:*``). Where the rest decides everything
-(an interpreter, a wrapper, what deletes), it is the words of the line; what they hold that no pattern can say, offers
-nothing.
+pattern is the command with its subcommand and anything after (``git commit:*``), or an interpreter with its script. As
+no pattern says where a line ends, nothing is offered where what comes after decides everything (a wrapper, what deletes
+or runs others, options before a subcommand). Every pattern ends with ``:*``, so that who is asked sees it.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.shell_line import parse
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.tool.allowance import allowed_by
+from stockade.tool.may_match import WRAPPERS
 
 if TYPE_CHECKING:
     from stockade.policy.shell_line import SimpleCommand
@@ -21,13 +22,31 @@ if TYPE_CHECKING:
 #: More are no rule that anybody reads.
 MOST: Final = 5
 
-# Whoever may run these with any arguments may run anything, or remove anything.
-_WHOLE: Final = frozenset(
+# What follows these is a script, and then words for it.
+_INTERPRETERS: Final = frozenset(
     word
     for line in (
-        "sh bash dash zsh ksh fish eval exec source env sudo doas su xargs parallel find ssh scp rsync curl wget nc",
-        "python python3 node deno bun ruby perl php lua awk sed tclsh osascript make docker podman kubectl nohup",
-        "rm rmdir mv cp dd chmod chown chgrp ln tee truncate shred kill pkill killall mount umount timeout nice time",
+        "sh bash dash zsh ksh ash fish python pypy node nodejs bun ts-node tsx ruby perl php lua tclsh",
+        "osascript",
+    )
+    for word in line.split()
+)
+# Whoever may run these with any further arguments may run anything, or change anything.
+_NEVER: Final = (WRAPPERS - _INTERPRETERS) | frozenset(
+    word
+    for line in (
+        "scp rsync curl wget nc ncat socat awk gawk mawk nawk sed tar zip make gmake docker podman kubectl ld.so",
+        "rm rmdir mv cp dd chmod chown chgrp ln tee truncate shred kill pkill killall mount umount install",
+        "gdb lldb vi vim nvim emacs ed ex less more man",
+    )
+    for word in line.split()
+)
+#: Their options can change what a subcommand does, and hide which it is.
+_WITH_SUBCOMMANDS: Final = frozenset(
+    word
+    for line in (
+        "git hg svn gh npm pnpm yarn npx pip uv poetry pipx conda cargo rustup go gem bundle mvn gradle dotnet",
+        "docker-compose helm terraform aws gcloud az apt apt-get dnf brew systemctl journalctl",
     )
     for word in line.split()
 )
@@ -55,12 +74,23 @@ def _pattern(command: SimpleCommand) -> str:
     words = [word.text for word in command.words]
     if not all(words) or not all(_PLAIN.issuperset(word) for word in words[:3]):
         raise _nothing_offered()
-    if words[0].rpartition("/")[2] in _WHOLE:
-        return " ".join(words)
-    size = 1
-    if len(words) > 1 and not words[1].startswith("-") and words[1].replace("-", "").isalnum():
-        size = 3 if words[1] in _RUNS and len(words) > 2 else 2  # noqa: PLR2004 - what is run, by its name
-    return f"{' '.join(words[:size])}:*"
+    return f"{' '.join(_kept(words))}:*"
+
+
+def _kept(words: list[str]) -> list[str]:
+    """Return the first words, those that say what a command does whatever comes after."""
+    name = words[0].rpartition("/")[2]
+    plain = name.rstrip("0123456789.-")  # python3.12
+    has_argument = len(words) > 1 and not words[1].startswith("-")
+    is_interpreter = not {name, plain}.isdisjoint(_INTERPRETERS)
+    if not {name, plain}.isdisjoint(_NEVER) or words[1:2] == ["eval"]:
+        raise _nothing_offered()
+    if not has_argument and (is_interpreter or not {name, plain}.isdisjoint(_WITH_SUBCOMMANDS)):
+        raise _nothing_offered()
+    if not has_argument or not (is_interpreter or words[1].replace("-", "").isalnum()):
+        return words[:1]
+    runs = words[1] in _RUNS and len(words) > 2  # noqa: PLR2004 - what is run, by its name
+    return [*words[:2], *_kept(words[2:])] if runs else words[:2]
 
 
 def _nothing_offered() -> InvalidTextError:
