@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import socket
 from typing import TYPE_CHECKING
 from unittest.mock import Mock
 
@@ -107,17 +108,34 @@ def test_closing_lets_go_of_everything_that_nobody_took() -> None:
     assert (commons.shared, commons.take_entrances()) == ((), ())
 
 
-def test_one_porter_serves_a_session_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    porter = Mock()
-    porter.take.side_effect = [7, 8]
-    start = Mock(return_value=porter)
+class Doorway:
+    """A porter that can be taken from once, as the real one; ``theirs`` is where it listens."""
+
+    def __init__(self) -> None:
+        mine, self.theirs = socket.socketpair()
+        self.take = Mock(side_effect=[mine.detach()])
+        self.close = Mock()
+
+
+def test_one_porter_serves_a_session_until_it_is_killed_and_ends_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = Doorway(), Doorway()
+    start = Mock(side_effect=[first, second])
     monkeypatch.setattr("stockade.platforms.linux.porter.Porter.start", start)
     commons = Commons()
     jail = Made(namespaces=1)
     namespaces = jail.shared
     commons.take(jail)  # type: ignore[arg-type]
-    assert (commons.open_way_in(), commons.open_way_in()) == (7, 8)
+    ways = [commons.open_way_in(), commons.open_way_in()]
     start.assert_called_once_with(namespaces)
+    assert os.path.sameopenfile(*ways)
+    first.theirs.close()
+    ways.append(commons.open_way_in())
+    assert (start.call_count, os.path.sameopenfile(ways[0], ways[2])) == (2, False)
     commons.close()
     commons.close()
-    porter.close.assert_called_once_with()
+    for way in ways:
+        os.close(way)
+    assert second.theirs.recv(1) == b""
+    second.theirs.close()
+    first.close.assert_called_once_with()
+    second.close.assert_called_once_with()
