@@ -40,6 +40,7 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from stockade.platforms.backend import Observe
     from stockade.policy.model import SandboxPolicy
 
 collect_ignore_glob = [] if sys.platform == "linux" else ["*"]
@@ -479,9 +480,9 @@ class Ground:
     def policy(self, **settings: Any) -> SandboxPolicy:
         return policy_for(self.project, self.home, **settings)
 
-    def sandbox(self, **settings: Any) -> BlockingSandbox:
+    def sandbox(self, *, observe: Observe = "auto", **settings: Any) -> BlockingSandbox:
         """An open sandbox, closed with the test."""
-        return self._stack.enter_context(BlockingSandbox(self.policy(**settings)))
+        return self._stack.enter_context(BlockingSandbox(self.policy(**settings), observe=observe))
 
     def snapshot(self, folder: Path | None = None) -> dict[str, tuple[object, ...]]:
         return snapshot_of(folder or self.outside)

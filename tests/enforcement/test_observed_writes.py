@@ -276,7 +276,7 @@ class Arena:
     def __init__(self, ground: Any, static: Path) -> None:
         self.ground = ground
         self.static = static
-        self.sandbox: BlockingSandbox = ground.sandbox()
+        self.sandbox: BlockingSandbox = ground.sandbox(observe="on")
         self.count = 0
 
     def furnish(self) -> tuple[Path, Path]:
@@ -417,13 +417,14 @@ def test_the_same_again_is_a_number_and_a_flood_is_bounded(ground: Any) -> None:
     assert len(done.violations) <= 100
 
 
+def test_by_itself_the_observer_leaves_out_what_descriptors_change(ground: Any) -> None:
+    (ground.outside / "victim").write_text("unchanged")
+    line = f'import os; d = os.open("{ground.outside}/victim", 0); '
+    for call, told in (("os.fchmod(d, 0o600)", 0), (f'os.chmod("{ground.outside}/victim", 0o600)', 1)):
+        done = ground.sandbox().run(["python3", "-c", line + call], timeout=60)
+        assert (done.ok, len(done.violations)) == (False, told)
+
+
 def test_without_the_observer_nothing_is_told_and_all_is_refused(ground: Any) -> None:
-    from stockade.platforms.linux.walls import LinuxWalls
-    from stockade.sandbox.blocking import BlockingSandbox
-
-    def walls(temporary: str) -> LinuxWalls:
-        return LinuxWalls(temporary, observe=False)
-
-    with BlockingSandbox(ground.policy(), walls=walls) as sandbox:
-        done = sandbox.run(f"echo x > {ground.outside}/new", timeout=60)
+    done = ground.sandbox(observe="off").run(f"echo x > {ground.outside}/new", timeout=60)
     assert (done.ok, done.violations) == (False, ())

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.errors import UnavailableError
-from stockade.platforms.walls import make_walls
+from stockade.errors import InvalidTextError, UnavailableError
+from stockade.platforms.walls import make_walls, walls_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,3 +33,8 @@ def test_other_systems_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(os, "uname", lambda: system)
     with pytest.raises(UnavailableError, match="Plan9"):
         make_walls(str(tmp_path))
+
+
+def test_there_are_three_ways_to_observe() -> None:
+    with pytest.raises(InvalidTextError, match="'always'"):
+        walls_of("always")  # type: ignore[arg-type] # that is the point

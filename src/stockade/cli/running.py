@@ -15,6 +15,7 @@ from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.cli.terminal import coloured
 from stockade.errors import StockadeError
+from stockade.platforms.walls import OBSERVE
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from stockade.cli.context import Context
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
+    from stockade.platforms.backend import Observe
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking import BlockingSandbox
@@ -60,6 +62,7 @@ class RunOptions(flags.PolicyOptions):
     debug: bool
     publish: list[str]
     violations: str | None
+    observe: Observe | None
 
 
 class Interrupted(Exception):  # noqa: N818 - not an error: somebody wants us to end
@@ -84,6 +87,9 @@ def configure(parser: Parser) -> None:
     )
     parser.add_argument(
         "--violations", choices=VIOLATIONS, help="what to say of refusals at the end: summary (on a terminal) or off"
+    )
+    parser.add_argument(
+        "--observe", choices=OBSERVE, help="watch for refused changes of files: auto, on (all of them, slower) or off"
     )
     limits = parser.add_argument_group("limits for the command")
     limits.add_argument("--timeout", type=float, metavar="SECONDS", help="end it after that time")
@@ -249,7 +255,7 @@ def conducted(
     doors = published(options)
     forwarding = Forwarding()
     try:
-        walls = early_walls(os.environ)
+        walls = early_walls(os.environ, options.observe or "auto")
         from stockade.sandbox import shell
         from stockade.sandbox.blocking import BlockingSandbox
         from stockade.sandbox.following import Following

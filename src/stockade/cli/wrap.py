@@ -57,7 +57,7 @@ def wrapped(options: Options, command: str | list[str]) -> list[str]:
         items: list[str] = getattr(options, name)
         argv += [f"--{name.replace('_', '-')}={item}" for item in items]
     argv += [f"--publish={pair}" for pair in options.publish]
-    for name in ("timeout", "memory", "processes", "open_files", "cpu_seconds", "violations"):
+    for name in ("timeout", "memory", "processes", "open_files", "cpu_seconds", "violations", "observe"):
         value = getattr(options, name)
         argv += [] if value is None else [f"--{name.replace('_', '-')}={value}"]
     return [*argv, "-c", command] if isinstance(command, str) else [*argv, "--", *command]

@@ -6,13 +6,17 @@ watches ``fileno`` and calls ``receive`` when it is readable, from a loop of any
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING, Protocol
+from stockade.annotation import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from stockade.policy.model import SandboxPolicy
+
+
+#: How much of what the walls refuse is told; see ``stockade.Sandbox``.
+Observe: TypeAlias = Literal["auto", "on", "off"]
 
 
 class Launch(Value):

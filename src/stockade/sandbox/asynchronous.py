@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stockade.network.gate import Ask
     from stockade.network.proxy_process import Question
-    from stockade.platforms.backend import Walls
+    from stockade.platforms.backend import Observe, Walls
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.capture import Capture
@@ -69,7 +69,7 @@ IDLE: Final = 5.0
 class Sandbox:
     """One sandbox. Many may live in one process, each with its own policy; many commands may run in each."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of one sandbox, all named
         self,
         policy: SandboxPolicy | LivePolicy,
         *,
@@ -77,6 +77,7 @@ class Sandbox:
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
         name_servers: Sequence[str] = (),
+        observe: Observe = "auto",
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
         """Take a policy; nothing is started before ``open``. A ``LivePolicy`` is followed for as long as it is open.
@@ -84,14 +85,16 @@ class Sandbox:
         ``ask`` is awaited with host, port and the id of the command for each destination that no rule is about; what
         it returns decides, and an error denies. ``limits`` hold for every command. ``environment`` is the host's
         environment that commands start from, this process's own by default. ``name_servers``, such as
-        ``127.0.0.1:5353``, resolve the names of allowed hosts instead of this system. ``walls`` replaces what builds
-        the walls, for other platforms and tests.
+        ``127.0.0.1:5353``, resolve the names of allowed hosts instead of this system. ``observe`` is how much of what
+        the walls refuse to change is told as violations: ``on`` is all and costs every change of a file some time,
+        ``off`` is nothing, ``auto`` leaves out what is changed by descriptors. ``walls`` replaces what builds the
+        walls, for other platforms and tests.
         """
-        from stockade.platforms.walls import make_walls
+        from stockade.platforms.walls import walls_of
 
         self._session = Session(
             policy,
-            walls or make_walls,
+            walls or walls_of(observe),
             host=environment,
             limits=limits,
             asker=None if ask is None else _TaskAsker(ask, self._answer),

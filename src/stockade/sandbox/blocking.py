@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from stockade.network.gate import Answer
-    from stockade.platforms.backend import Walls
+    from stockade.platforms.backend import Observe, Walls
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.blocking_process import BlockingProcess
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class BlockingSandbox:
     """One sandbox, used by one thread at a time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - options of one sandbox, all named
         self,
         policy: SandboxPolicy | LivePolicy | Callable[[], SandboxPolicy],
         *,
@@ -42,6 +42,7 @@ class BlockingSandbox:
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
         name_servers: Sequence[str] = (),
+        observe: Observe = "auto",
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
         """Take what ``stockade.Sandbox`` takes, and the policy also as a function, see ``Session``.
@@ -49,7 +50,7 @@ class BlockingSandbox:
         ``ask`` is called in threads of its own, while a command runs. Settings files are looked at when a command is
         started, and while this waits for one.
         """
-        from stockade.platforms.walls import make_walls
+        from stockade.platforms.walls import walls_of
 
         asker = None
         if ask is not None:
@@ -58,7 +59,7 @@ class BlockingSandbox:
             asker = ThreadedAsker(ask)
         self.session = Session(
             policy,
-            walls or make_walls,
+            walls or walls_of(observe),
             host=environment,
             limits=limits,
             asker=asker,

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from stockade.network.gate import Ask
-    from stockade.platforms.backend import Walls
+    from stockade.platforms.backend import Observe, Walls
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.limits import Limits
@@ -41,13 +41,16 @@ class ToolSession:
         environment: Mapping[str, str] | None = None,
         ask: Ask | None = None,
         limits: Limits = NO_LIMITS,
+        observe: Observe = "auto",
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
         """Take a policy; nothing is started. The rest is as for ``Sandbox``."""
         self._live = live_policy(policy)
         self._policy: SandboxPolicy = policy if self._live is None else self._live.policy  # type: ignore[assignment]
         self.environment = dict(os.environ if environment is None else environment)
-        self._sandbox = Sandbox(policy, ask=ask, limits=limits, environment=self.environment, walls=walls)
+        self._sandbox = Sandbox(
+            policy, ask=ask, limits=limits, environment=self.environment, observe=observe, walls=walls
+        )
         #: Whether somebody is asked about hosts that no rule is about.
         self.can_ask = ask is not None
         #: Answers that hold already, and can be written when no command runs inside.

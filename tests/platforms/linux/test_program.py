@@ -14,13 +14,16 @@ from stockade.platforms.linux.syscalls import arch_of
 @pytest.mark.parametrize(
     ("named", "features"),
     [
+        pytest.param(name(), Features(unix_sockets="stream", notify=calls.NAMED | calls.DECIDED), id="the usual one"),
         pytest.param(
-            name(), Features(unix_sockets="stream", notify=calls.OBSERVED | calls.DECIDED), id="the usual one"
+            name(observe="on"),
+            Features(unix_sockets="stream", notify=calls.OBSERVED | calls.DECIDED),
+            id="observed fully",
         ),
-        pytest.param(name("all"), Features(unix_sockets="all", notify=calls.OBSERVED), id="unix sockets"),
-        pytest.param(name("all", observed=False), Features(unix_sockets="all"), id="nobody is asked"),
-        pytest.param(name(observed=False), Features(unix_sockets="stream", notify=calls.DECIDED), id="not observed"),
-        pytest.param(name("none", tracing=False, supervised=False, observed=False), Features(tracing=False), id="none"),
+        pytest.param(name("all"), Features(unix_sockets="all", notify=calls.NAMED), id="unix sockets"),
+        pytest.param(name("all", observe="off"), Features(unix_sockets="all"), id="nobody is asked"),
+        pytest.param(name(observe="off"), Features(unix_sockets="stream", notify=calls.DECIDED), id="not observed"),
+        pytest.param(name("none", tracing=False, supervised=False, observe="off"), Features(tracing=False), id="none"),
     ],
 )
 def test_a_name_means_a_program_for_this_machine(named: bytes, features: Features) -> None:
@@ -36,8 +39,9 @@ def test_the_usual_one_needs_no_name() -> None:
     ("named", "instead"),
     [
         pytest.param(name(), b"none", id="the usual one"),
-        pytest.param(name(tracing=False, observed=False), b"none untraced", id="not observed"),
+        pytest.param(name(tracing=False, observe="off"), b"none untraced", id="not observed"),
         pytest.param(name("all"), b"all", id="all sockets"),
+        pytest.param(name("all", observe="on"), b"all", id="all sockets, observed fully"),
     ],
 )
 def test_where_nobody_can_answer_sockets_by_path_stay_closed(named: bytes, instead: bytes) -> None:

@@ -119,7 +119,9 @@ CONNECT = "connect"
 #: Asked about only where it would make a unix socket that sends without connecting.
 SOCKET = "socket"
 
+#: All that changes files; and those of them that say where by a name.
 OBSERVED = frozenset((*CHANGES, BIND))
+NAMED = frozenset(name for name in OBSERVED if CHANGES.get(name) is not _ON_FILE)
 DECIDED = frozenset((CONNECT, SOCKET))
 
 

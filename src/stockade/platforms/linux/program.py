@@ -2,7 +2,8 @@
 
 It is sent by name and assembled by whoever builds the jail: the helpers wait for the plan anyway, and have the usual
 one ready when it comes. A name is the mode of unix sockets and what else differs, as words: ``untraced``,
-``supervised`` (somebody decides about ``connect``), ``observed`` (somebody is told of every change of a file).
+``supervised`` (somebody decides about ``connect``), ``observed`` (somebody is told of changes of files by name), and
+``fully`` (of those by descriptor, too).
 """
 
 from __future__ import annotations
@@ -13,11 +14,13 @@ from stockade.annotation import TYPE_CHECKING
 from stockade.platforms.linux.syscalls import arch_of
 
 if TYPE_CHECKING:
+    from stockade.platforms.backend import Observe
     from stockade.platforms.linux.confinement import UnixSockets
 
 UNTRACED = b"untraced"
 SUPERVISED = b"supervised"
 OBSERVED = b"observed"
+FULLY = b"fully"
 _SPACE = b" "
 _STREAM, _NONE = b"stream", b"none"
 USUAL = b"stream supervised observed"
@@ -25,11 +28,16 @@ _made: dict[bytes, bytes] = {}
 
 
 def name(
-    unix_sockets: UnixSockets = "stream", *, tracing: bool = True, supervised: bool = True, observed: bool = True
+    unix_sockets: UnixSockets = "stream", *, tracing: bool = True, supervised: bool = True, observe: Observe = "auto"
 ) -> bytes:
     """Return the name of the program. Raises if there is none for this machine."""
     arch_of(os.uname().machine)
-    words = [(UNTRACED, not tracing), (SUPERVISED, supervised and unix_sockets != "all"), (OBSERVED, observed)]
+    words = [
+        (UNTRACED, not tracing),
+        (SUPERVISED, supervised and unix_sockets != "all"),
+        (OBSERVED, observe != "off"),
+        (FULLY, observe == "on"),
+    ]
     return _SPACE.join([unix_sockets.encode(), *(word for word, there in words if there)])
 
 
@@ -42,7 +50,7 @@ def unsupervised(named: bytes) -> bytes:
     """Return the name of what takes its place where nobody can answer: sockets by path stay closed then."""
     mode, *words = named.split()
     mode = _NONE if mode == _STREAM and SUPERVISED in words else mode
-    return _SPACE.join([mode, *(word for word in words if word not in {SUPERVISED, OBSERVED})])
+    return _SPACE.join([mode, *(word for word in words if word not in {SUPERVISED, OBSERVED, FULLY})])
 
 
 def program(named: bytes = USUAL) -> bytes:
@@ -55,7 +63,8 @@ def program(named: bytes = USUAL) -> bytes:
         mode, *words = named.split()
         sockets: UnixSockets = mode.decode()  # type: ignore[assignment] # it is checked there
         notify = calls.DECIDED if SUPERVISED in words else frozenset()
-        notify |= calls.OBSERVED if OBSERVED in words else frozenset()
+        notify |= calls.NAMED if OBSERVED in words else frozenset()
+        notify |= calls.OBSERVED if FULLY in words else frozenset()
         features = Features(unix_sockets=sockets, tracing=UNTRACED not in words, notify=notify)
         _made[named] = assemble(arch_of(os.uname().machine), features)
     return _made[named]

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from stockade.filesystem.plan import Plan
+    from stockade.platforms.backend import Observe
     from stockade.platforms.linux.mount import Operation as MountOperation
     from stockade.platforms.linux.placeholders import Lease
     from stockade.policy.model import SandboxPolicy
@@ -53,13 +54,13 @@ def specify(  # noqa: PLR0913 - what a jail is made of, all named
     placed: Iterable[Mount],
     names: str = "",
     sockets: Iterable[PathPattern] = (),
-    observed: bool = True,
+    observe: Observe = "auto",
 ) -> JailSpec:
     """Return the jail for a plan.
 
     ``private`` are directories of the user's that no command may see; ``placed`` are the mounts on placeholders.
     ``names`` is the file that says who answers questions about names; one of ours takes its place. ``sockets`` are the
-    unix sockets that may be reached by path; ``observed``: what the walls refuse to change is told.
+    unix sockets that may be reached by path; ``observe``: how much of what the walls refuse to change is told.
     """
     mounts = {mount.path: Mount(_OPERATIONS[mount.operation], mount.path, mount.reason) for mount in plan.mounts}
     mounts |= {path: Mount("hidden", path, "the sandboxes' own") for path in private}
@@ -71,7 +72,7 @@ def specify(  # noqa: PLR0913 - what a jail is made of, all named
         tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
         fresh_processes=not policy.mode.weaker_nested,
         confinement=name(
-            "all" if policy.sockets.all_unix else "stream", tracing=not policy.mode.weaker_nested, observed=observed
+            "all" if policy.sockets.all_unix else "stream", tracing=not policy.mode.weaker_nested, observe=observe
         ),
         sockets=tuple(
             pattern.path if pattern.is_glob else PathPattern.literal(pattern.path).text for pattern in sockets

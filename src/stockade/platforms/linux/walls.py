@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from stockade.filesystem.plan import Plan
-    from stockade.platforms.backend import Entrance, Launch
+    from stockade.platforms.backend import Entrance, Launch, Observe
     from stockade.platforms.linux.door import Door
     from stockade.platforms.linux.footing import Footing
     from stockade.platforms.linux.placeholders import Lease
@@ -70,12 +70,12 @@ class LinuxWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
     def __init__(
-        self, temporary: str, started: Jail | None = None, *, once: bool = False, observe: bool = True
+        self, temporary: str, started: Jail | None = None, *, once: bool = False, observe: Observe = "auto"
     ) -> None:
         """Start the helpers at once, unless they are: they come up while the plan is made.
 
         ``once``: the first command follows at once and may be the only one. Watching the disk begins with the second.
-        ``observe``: what the walls refuse to change is reported.
+        ``observe``: what the walls refuse to change is reported; with ``auto``, but for what descriptors change.
         """
         self._once = once
         self._observe = observe
@@ -253,7 +253,7 @@ class LinuxWalls:
                 placed=held.mounts,
                 names=names_file(),
                 sockets=_sockets(policy),
-                observed=self._observe,
+                observe=self._observe,
             )
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)

@@ -30,7 +30,7 @@ from stockade.suppress import suppress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stockade.platforms.backend import Launch, Report
+    from stockade.platforms.backend import Launch, Observe, Report
     from stockade.platforms.macos.seatbelt import Profile
     from stockade.policy.model import SandboxPolicy
 
@@ -43,8 +43,13 @@ _KINDS: Final = ("http", "socks")
 class MacWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
-    def __init__(self, temporary: str, *, sandbox: str = SANDBOX_EXEC, log: str = LOG) -> None:
-        """Start the keeper at once; ``sandbox`` is the program that applies a profile, ``log`` the one that tells."""
+    def __init__(
+        self, temporary: str, *, sandbox: str = SANDBOX_EXEC, log: str = LOG, observe: Observe = "auto"
+    ) -> None:
+        """Start the keeper at once; ``sandbox`` is the program that applies a profile, ``log`` the one that tells.
+
+        ``observe``: to follow the log slows no command down, so that everything but ``off`` means to follow it.
+        """
         self.suffix = new_suffix()
         self._temporary = temporary
         self._sandbox = sandbox
@@ -59,6 +64,8 @@ class MacWalls:
         self._ticket = 0
         self._orders: list[str] = []
         self._monitor = Monitor(self.suffix, log)
+        if observe == "off":
+            self._monitor.close()
         self._watch_monitor()
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
