@@ -158,7 +158,9 @@ def test_a_proxy_that_cannot_live_is_given_up_and_commands_go_on(
 ) -> None:
     monkeypatch.setattr("stockade.network.proxy_process._START", "raise SystemExit")
     with BlockingSandbox(ground.policy(network__allowedDomains=(f"127.0.0.1:{server.port}",))) as sandbox:
-        assert not sandbox.run(hear(server.port), timeout=PATIENCE).ok
+        failed = sandbox.run(hear(server.port), timeout=PATIENCE)
+        assert not failed.ok
+        assert "there is no network" in "".join(failed.notes)
         result = sandbox.run("echo fine")
         assert result.output == "fine\n"
         assert "there is no network" in "".join(result.notes)

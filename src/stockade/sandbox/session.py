@@ -312,6 +312,8 @@ class Session:
             if running is None:
                 continue
             running.finish(outcome)
+            if network.failure and network.failure not in running.notes:
+                running.notes = (*running.notes, network.failure)
             running.notes, self._notes = running.notes + self._notes, ()
             if self._record is not None:
                 running.violations = self._record.violations.of(running.command_id)
