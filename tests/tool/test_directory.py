@@ -106,6 +106,21 @@ def test_a_report_that_names_no_directory_is_not_believed(tmp_path: Path, conten
     assert [*tmp_path.iterdir()] == []
 
 
+def test_a_report_in_which_links_stand_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("/")
+    for text in (f"{tmp_path}/link", f"{tmp_path}/.."):
+        (tmp_path / "report").write_text(f"{text}\n")
+        assert read_report(str(tmp_path / "report")) is None
+
+
+def test_a_report_tells_nothing_about_a_hidden_place(yard: Yard) -> None:
+    hidden = yard.outside / "hidden"
+    hidden.mkdir()
+    policy = yard.policy(filesystem__denyRead=(str(yard.outside),))
+    directory = WorkingDirectory(policy.cwd)
+    assert (directory.end(policy.cwd, str(hidden), policy, ""), directory.path) == ((), policy.cwd)
+
+
 def test_a_report_that_is_no_file_is_not_opened(tmp_path: Path) -> None:
     (tmp_path / "target").write_text("/\n")
     (tmp_path / "link").symlink_to(tmp_path / "target")
@@ -138,6 +153,13 @@ def test_a_call_that_moved_nothing_does_not_undo_anothers_move(yard: Yard) -> No
     directory.end(policy.cwd, f"{policy.cwd}/.git", policy, "")
     directory.end(policy.cwd, policy.cwd, policy, "")
     assert directory.path == f"{policy.cwd}/.git"
+
+
+def test_a_directory_in_which_nothing_starts_is_left(yard: Yard) -> None:
+    policy = yard.policy()
+    directory = WorkingDirectory("/")
+    assert directory.leave(policy) == (f"the working directory is {policy.cwd} again",)
+    assert (directory.leave(policy), directory.path) == ((), policy.cwd)
 
 
 def test_a_directory_that_is_gone_is_replaced(yard: Yard) -> None:

@@ -111,6 +111,17 @@ def changing(policy: SandboxPolicy) -> Callable[[ApprovalRequest, ToolSession], 
     return answer
 
 
+def test_what_is_shown_is_where_it_runs_whatever_the_directory_becomes(yard: Yard) -> None:
+    async def swap(request: ApprovalRequest, _session: ToolSession) -> ApprovalAnswer:
+        assert request.directory == str(yard.project)
+        yard.project.rename(yard.project.with_name("moved"))
+        yard.project.symlink_to(yard.outside)
+        return ApprovalAnswer(ApprovalChoice.ONCE)
+
+    answer = judged(yard.policy(enabled=False), ShellCall("ls"), swap)
+    assert answer.place_on_disk == str(yard.project)
+
+
 def test_a_yes_to_outside_is_worth_nothing_once_the_policy_forbids_it(yard: Yard) -> None:
     strict = yard.policy(allowUnsandboxedCommands=False)
     found = judged(yard.policy(), OUT, changing(strict))

@@ -42,6 +42,14 @@ def test_both_streams_in_their_order_and_nothing_to_read(tmp_path: Path) -> None
     assert text == f"a\nb\nc\n{tmp_path.resolve()}\n"
 
 
+def test_a_directory_that_became_a_link_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    (tmp_path / "judged").symlink_to("other")
+    with pytest.raises(StockadeError, match="was replaced"):
+        asyncio.run(run(tmp_path / "judged", "sh", "-c", "echo x > x"))
+    assert [*(tmp_path / "other").iterdir()] == []
+
+
 def test_what_it_left_behind_goes_with_it(tmp_path: Path) -> None:
     line = "sleep 300 & echo $! > child; exit 0"
     began = time.monotonic()

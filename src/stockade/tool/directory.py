@@ -6,10 +6,12 @@ Rules:
 - Nothing is reported where the line cannot have moved.
 - Only a call that ends elsewhere than it began moves the directory; background jobs never do.
 - The file is written by a command that nobody has read: it is opened without following links, read up to a bound, and
-  believed only if it names a directory. To lie in it gains nothing that ``cd`` would not.
+  believed only if it names a directory, as ``pwd -P`` would, that the policy lets be read. So to lie in it gains
+  nothing that ``cd`` would not, not even to learn what there is in a hidden place.
 - To be in a directory opens nothing: writable places are those of the policy, which knows the session's directory
   only.
-- One that is outside the session's roots is kept, and said. One that is gone is replaced by the session's, and said.
+- One that is outside the session's roots is kept, and said. One that is gone, or in which nothing can be started, is
+  replaced by the session's, and said.
 
 Source of truth: POSIX.1-2024 trap, pwd -P; the same in bash, dash and zsh (the tests run each that is installed).
 """
@@ -81,7 +83,8 @@ def read_report(report: str) -> str | None:
         with suppress(OSError):
             os.unlink(report)
     path = os.fsdecode(data.removesuffix(b"\n"))
-    return path if path.startswith("/") and len(data) <= _LONGEST and _is_directory(path) else None
+    is_whole = path.startswith("/") and len(data) <= _LONGEST
+    return path if is_whole and _is_directory(path) and os.path.realpath(path) == path else None
 
 
 class WorkingDirectory:
@@ -100,12 +103,31 @@ class WorkingDirectory:
 
     def end(self, began: str, ended: str | None, policy: SandboxPolicy, temporary: str) -> tuple[str, ...]:
         """Move to where a call has ended; return notes about it."""
-        if ended is None or ended == began:
+        if ended is None or ended == began or not _may_read(ended, policy):
             return ()
         self.path = ended
         if any(is_at_or_below(ended, root) for root in roots(policy, temporary)):
             return ()
         return (f"the working directory is now {escape(ended)}, outside the writable places of this session",)
+
+    def leave(self, policy: SandboxPolicy) -> tuple[str, ...]:
+        """Go back to the session's directory, as nothing can be started in this one; return notes about it."""
+        if self.path == policy.cwd:
+            return ()
+        self.path = policy.cwd
+        return (f"the working directory is {escape(policy.cwd)} again",)
+
+
+def place_on_disk(path: str) -> str:
+    """Return a directory without links, as it is now."""
+    return os.path.realpath(path)
+
+
+def _may_read(path: str, policy: SandboxPolicy) -> bool:
+    from stockade.policy.files import Access, judge
+    from stockade.policy.places import Disk
+
+    return not policy.files.read_deny or judge(policy.files, Access.READ, path, Disk()).allowed
 
 
 def roots(policy: SandboxPolicy, temporary: str = "") -> tuple[str, ...]:

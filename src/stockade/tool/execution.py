@@ -66,7 +66,8 @@ async def start(session: ToolSession, judged: Judgement, words: tuple[str, ...],
         line, name = judged.call.command, session.mint()
         run = await start_inside(session.sandbox, words, transcript.writer, cwd=cwd, command_id=name, line=line)
     else:
-        run = start_outside(words, transcript.writer, cwd=cwd, environment=session.environment)
+        where = judged.place_on_disk or cwd
+        run = start_outside(words, transcript.writer, cwd=where, environment=session.environment)
     session.begin(run)
     transcript.listen(asyncio.get_running_loop())
     return run

@@ -10,6 +10,7 @@ from stockade.annotation import TYPE_CHECKING, Any
 from stockade.escape import escape
 from stockade.tool.allowance import SKIPPED
 from stockade.tool.approval import Approval, Verdict, approve
+from stockade.tool.directory import place_on_disk
 from stockade.tool.placement import Place, Situation, place
 from stockade.tool.remembering import remember, with_answers
 from stockade.tool.request import ApprovalAnswer, ApprovalChoice, make_request
@@ -26,13 +27,17 @@ if TYPE_CHECKING:
 
 
 class Judgement(Value):
-    """A call, where it would run, in which directory, whether it may, and what there is to tell."""
+    """A call, where it would run, in which directory, whether it may, and what there is to tell.
+
+    ``place_on_disk`` is the directory without links, as it was when the call was judged first.
+    """
 
     call: ShellCall
     placement: Placement
     approval: Approval
     directory: str
     notes: tuple[str, ...] = ()
+    place_on_disk: str = ""
 
 
 class Judge:
@@ -58,7 +63,12 @@ class Judge:
         note = self._keep(answer)
         again = await self._look(call, inheritance)
         notes = dict.fromkeys((*first.notes, *again.notes, *((note,) if note else ())))
-        return again.but(directory=first.directory, notes=tuple(notes), approval=_settled(first, again))
+        return again.but(
+            directory=first.directory,
+            place_on_disk=first.place_on_disk,
+            notes=tuple(notes),
+            approval=_settled(first, again),
+        )
 
     def _keep(self, answer: ApprovalAnswer) -> str:
         # All in one step of the loop: the next command would keep the names of settings files from being made.
@@ -82,7 +92,7 @@ class Judge:
             notes += (placement.reason,)
         if not inheritance.terms.check_injection:
             notes += (SKIPPED,)
-        return Judgement(call, placement, approval, directory, notes)
+        return Judgement(call, placement, approval, directory, notes, place_on_disk(directory))
 
     async def _answer(self, judged: Judgement, inheritance: Inheritance) -> ApprovalAnswer:
         if self._ask is None:
@@ -93,7 +103,7 @@ class Judge:
             judged.call,
             judged.placement,
             judged.approval,
-            directory=judged.directory,
+            directory=judged.place_on_disk,
             agent=inheritance.agent,
             remembers=self._locations is not None,
         )

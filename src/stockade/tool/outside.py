@@ -2,7 +2,8 @@
 
 Each gets a process group of its own. When it ends, or is ended, what is left of the group goes with it, as inside;
 what has left the group (a daemon) is beyond reach here, which is one more reason for the walls. A process is started
-in one step, so that no cancelled task can leave one behind that nobody knows.
+in one step, so that no cancelled task can leave one behind that nobody knows; and in the very directory that was
+judged: a command inside may put a link in its place while somebody is asked.
 
 Source of truth: pidfd_open(2), Linux 5.3; where there is none, a thread waits.
 """
@@ -70,18 +71,31 @@ class OutsideRun:
 
 
 def start_outside(words: Sequence[str], output: int, *, cwd: str, environment: Mapping[str, str]) -> OutsideRun:
-    """Start words with nothing to read and one descriptor for all output. Raises StockadeError if that fails."""
+    """Start words with nothing to read and one descriptor for all output. Raises StockadeError if that fails.
+
+    ``cwd`` holds no links.
+    """
+    directory = -1
     try:
+        directory = os.open(cwd, getattr(os, "O_PATH", os.O_RDONLY) | os.O_DIRECTORY | os.O_CLOEXEC)
+        held = f"/proc/self/fd/{directory}"
+        is_held = os.path.exists(held)
+        if (os.readlink(held) if is_held else os.path.realpath(cwd)) != cwd:
+            message = "the working directory was replaced while the command was judged"
+            raise StockadeError(message, "call it again")
         process = subprocess.Popen(  # noqa: S603 - somebody has approved just this
             words,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=output,
-            cwd=cwd,
+            cwd=held if is_held else cwd,
             env=dict(environment),
             start_new_session=True,
         )
     except OSError as error:
         message = f"the command could not be started: {error.strerror}"
         raise StockadeError(message, "check the shell and the working directory") from error
+    finally:
+        if directory >= 0:
+            os.close(directory)
     return OutsideRun(process)

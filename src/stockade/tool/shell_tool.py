@@ -255,4 +255,5 @@ class ShellTool:
     def _failed(self, call: ShellCall, error: StockadeError) -> ShellResult:
         why = f"{error.message} ({error.hint})" if error.hint else error.message
         failure = Approval(Verdict.REFUSE, "failure", why)
-        return ShellResult(call.command, failure, refusal=why, directory=self.directory)
+        notes = self._directory.leave(self.policy) if "working directory" in error.message else ()
+        return ShellResult(call.command, failure, refusal=why, notes=notes, directory=self.directory)
