@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 #: So many entries of a list are named, but for writable roots, which all are.
 MOST: Final = 20
 
+_PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./*~:@%+[]")
+_LONGEST_PLAIN: Final = 100
+
 #: Programs that talk to something outside by nature, and are told of where they are installed.
 UNSUITED: Final = ("mcp-cli",)
 
@@ -56,8 +59,8 @@ def _files(policy: SandboxPolicy, temporary: str) -> list[str]:
     lines.append("Put temporary files into $TMPDIR, not into /tmp.")
     if files.write_deny:
         own = [rule.value.path for rule in files.write_deny if rule.origin.file]
-        settings = "the settings files of the sandbox"
-        lines.append(f"Not writable in there: {_some((*own, settings)) if own else settings}.")
+        named = f"{_some(own)}, " if own else ""
+        lines.append(f"Not writable in there: {named}the settings files of the sandbox.")
     lines.append("Also protected there: git hooks and configuration, editor settings, and the like.")
     if files.read_deny:
         again = f", except {_some(rule.value.path for rule in files.read_allow)}" if files.read_allow else ""
@@ -119,7 +122,12 @@ def _path(path: str) -> str:
     return f'"{escape(path)}"'
 
 
+def _shown(text: str) -> str:
+    """Return a text that no reader takes for a sentence of ours: a file of a repository may have brought it."""
+    return text if _PLAIN.issuperset(text) and len(text) <= _LONGEST_PLAIN else _path(text)
+
+
 def _some(texts: Iterable[str]) -> str:
-    named = [*dict.fromkeys(escape(text) for text in texts)]
+    named = [*dict.fromkeys(map(_shown, texts))]
     more = f" and {len(named) - MOST} more" if len(named) > MOST else ""
     return ", ".join(named[:MOST]) + more
