@@ -361,15 +361,22 @@ def test_what_ordinary_permissions_refuse_is_not_told(arena: Arena, line: str) -
 
 def test_protected_and_denied_places_are_told_with_their_rule(ground: Any) -> None:
     (ground.project / "closed").write_text("x")
+    (ground.project / "hidden").write_text("x")
     (ground.project / "secret").mkdir()
     (ground.project / "repository" / ".git" / "hooks").mkdir(parents=True)
     (ground.project / "repository" / ".git" / "HEAD").write_text("ref: refs/heads/main")
     sandbox = ground.sandbox(
         filesystem__allowWrite=(str(ground.project),),
         filesystem__denyWrite=(str(ground.project / "closed"),),
-        filesystem__denyRead=(str(ground.project / "secret"),),
+        filesystem__denyRead=(str(ground.project / "secret"), str(ground.project / "hidden")),
     )
+    hidden = ("hidden", str(ground.project / "hidden"), "reading is denied, hence writing too")
     rows = {
+        "echo x > hidden": (W, *hidden),
+        "echo x >> hidden": (W, *hidden),
+        "truncate -s 0 hidden": (W, *hidden),
+        "chmod 600 hidden": (M, *hidden),
+        "rm -f hidden": (D, *hidden),
         "echo x > closed": (W, "closed", str(ground.project / "closed"), "writing is denied"),
         "rm closed": (D, "closed", str(ground.project / "closed"), "writing is denied"),
         "mv closed other": (R, "closed", str(ground.project / "closed"), "writing is denied"),

@@ -490,12 +490,23 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
             DEBIAN.but(trials=refused(listener=EBUSY)),
             Finding(
                 Level.MISSING,
-                "reports from the kernel",
-                "filters that notify are not allowed here (another supervisor may hold them):"
-                " refusals are not told one by one",
-                "start Stockade outside that supervisor",
+                "the supervisor",
+                "another one listens around this process, and the kernel allows but one:"
+                " unix sockets stay closed, and refused writes are refused without a report",
+                "start Stockade outside of what listens: a container runtime, or a sandbox",
             ),
-            id="listener",
+            id="another listener",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(listener=EACCES)),
+            Finding(
+                Level.MISSING,
+                "the supervisor",
+                "filters that notify are not allowed here (Permission denied):"
+                " unix sockets stay closed, and refused writes are refused without a report",
+                "this is not known yet: please report it with the output of `stockade doctor --json`",
+            ),
+            id="no listener",
         ),
         pytest.param(
             DEBIAN.but(trials=refused(masks=EACCES)),

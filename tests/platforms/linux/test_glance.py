@@ -19,6 +19,13 @@ def test_mounts_are_told_from_directories(tmp_path: Path) -> None:
     assert glance.mount_of(path + b"/missing") == 0
 
 
+def test_nothing_is_told_from_a_link_to_nothing(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to("nowhere")
+    path = os.fsencode(tmp_path)
+    found = [glance.is_missing(path + name) for name in (b"", b"/link", b"/nowhere", b"/link/nowhere")]
+    assert found == [False, False, True, True]
+
+
 def test_writing_is_possible_or_not(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path)
     assert glance.error_of_writing(path, enter=True) == 0

@@ -8,7 +8,7 @@ real outweighs all reasoning: if it stood, nothing is blocked; if it fell, somet
 from __future__ import annotations
 
 from enum import Enum
-from errno import EACCES, EAFNOSUPPORT, EINVAL, ENODEV, ENOENT, ENOSYS, ENXIO, EOPNOTSUPP, EPERM, EPROTONOSUPPORT
+from errno import EACCES, EAFNOSUPPORT, EBUSY, EINVAL, ENODEV, ENOENT, ENOSYS, ENXIO, EOPNOTSUPP, EPERM, EPROTONOSUPPORT
 from os import strerror
 
 from stockade.annotation import TYPE_CHECKING, Final
@@ -227,13 +227,19 @@ def _landlock(facts: Facts) -> Finding:
 
 
 def _listener(facts: Facts) -> Finding:
-    what = "reports from the kernel"
-    if facts.trials.listener == 0:
-        return Finding(Level.OK, what, "refused writes and sockets are told exactly")
-    why = (
-        "filters that notify are not allowed here (another supervisor may hold them): refusals are not told one by one"
-    )
-    return Finding(Level.MISSING, what, why, container_remedy(facts) or "start Stockade outside that supervisor")
+    what = "the supervisor"
+    error = facts.trials.listener
+    if error == 0:
+        return Finding(Level.OK, what, "unix sockets are opened by path, and refused writes are told exactly")
+    cause = "filters that notify could not be tried"
+    remedy = container_remedy(facts)
+    if error == EBUSY:
+        cause = "another one listens around this process, and the kernel allows but one"
+        remedy = "start Stockade outside of what listens: a container runtime, or a sandbox"
+    elif error is not None:
+        cause = f"filters that notify are not allowed here ({strerror(error)})"
+    why = f"{cause}: unix sockets stay closed, and refused writes are refused without a report"
+    return Finding(Level.MISSING, what, why, remedy or _REPORT)
 
 
 def _masks(facts: Facts) -> Finding:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from errno import ENOENT
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD = -100
@@ -31,6 +32,12 @@ def is_mount(path: bytes) -> bool:
     if _statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT, 0, _buffer_at):
         return False
     return bool(_bytes[_ATTRIBUTES] & _MOUNT_ROOT)
+
+
+def is_missing(path: bytes) -> bool:
+    """Tell whether there is nothing at a path, not followed; what may not be looked at is there."""
+    flags = _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT
+    return bool(_statx(_AT_FDCWD, path, flags, 0, _buffer_at)) and ctypes.get_errno() == ENOENT
 
 
 def mount_of(path: bytes) -> int:

@@ -94,7 +94,7 @@ def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
             return True
         if not flags & os.O_CREAT or path.startswith(_OWN):
             return False
-        return access(above or b"/", write) and not access(path, os.F_OK, follow_symlinks=False)
+        return access(above or b"/", write) and glance.is_missing(path)
 
     return possible
 
