@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from types import TracebackType
 
     from stockade.network.gate import Ask
-    from stockade.platforms.backend import Walls
+    from stockade.platforms.backend import Observe, Walls
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.limits import Limits
@@ -63,6 +63,7 @@ class ShellTool:
         ask: Ask | None = None,
         limits: Limits = NO_LIMITS,
         environment: Mapping[str, str] | None = None,
+        observe: Observe = "auto",
         walls: Callable[[str], Walls] | None = None,
     ) -> None:
         """Take a policy; nothing is started before the first call. A ``LivePolicy`` is kept up to date.
@@ -72,7 +73,7 @@ class ShellTool:
         question with yes; as root it raises, unless ``IS_SANDBOX=1``. ``plan_file`` is what may be written in plan
         mode, see ``may_edit``. The rest is as for ``Sandbox``.
         """
-        session = ToolSession(policy, environment=environment, ask=ask, limits=limits, walls=walls)
+        session = ToolSession(policy, environment=environment, ask=ask, limits=limits, observe=observe, walls=walls)
         if skip_permissions:
             require_not_root(os.geteuid(), session.environment)
         check = not skips_check(session.environment)
