@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import select
+import signal
 from errno import EPERM, errorcode
 from typing import TYPE_CHECKING
 
@@ -31,6 +33,7 @@ def _asked(answer: Callable[[int, notification.Notification], object]) -> tuple[
         listener = kernel.install_filter(program(ARCH, features), listen=True)
         theirs.send(Packet(b"L", 0, b"", (listener,)))
         os.close(listener)
+        signal.signal(signal.SIGUSR1, lambda *_: None)
         libc = ctypes.CDLL(None, use_errno=True)
         os._exit(ctypes.get_errno() if libc.truncate(b"/missing/file", ctypes.c_long(7)) else 0)
     packet = mine.receive()
@@ -63,6 +66,15 @@ def test_a_caller_gets_the_answer(answer: Callable[[int, notification.Notificati
     assert heard[notification.NUMBER] == ARCH.numbers()["truncate"]
     assert (path, heard[notification.ARGUMENTS + 1]) == (b"/missing/file", 7)
     assert errorcode.get(code, "") == end
+
+
+def test_a_caller_whose_call_was_heard_is_not_interrupted() -> None:
+    def answer(listener: int, heard: notification.Notification) -> None:
+        os.kill(heard[notification.THREAD], signal.SIGUSR1)
+        assert not select.select([], [], [], 0.05)[0]
+        assert notification.answer(listener, heard[notification.ID], EPERM)
+
+    assert errorcode[_asked(answer)[2]] == "EPERM"
 
 
 @pytest.mark.parametrize(

@@ -50,6 +50,7 @@ MOST_LOOKED_AT = 16
 #: So many connections of one command may wait; the next is told that the queue is full.
 MOST_WAITING = 256
 _LONGEST_CALL = 0.001
+_SIGNALS = frozenset((b"Sig", b"Shd"))
 
 
 class Attempt:
@@ -238,9 +239,22 @@ class Connections:
             return EACCES  # its caller was killed in this moment
         if not attempt.takes_time(error):
             return error
+        if _is_signalled(attempt.thread):
+            return EINTR
         if attempt.deadline is None or monotonic() < attempt.deadline:
             return None
         return EAGAIN if attempt.domain == AF_UNIX else EINPROGRESS
+
+
+def _is_signalled(thread: int) -> bool:
+    """Tell whether a handler of a thread waits to be run: by itself, only a signal that kills ends a wait for us."""
+    try:
+        with open(b"%d/status" % thread, "rb") as file:
+            lines = dict(line.split(b":\t", 1) for line in file if line[:3] in _SIGNALS)
+    except OSError:
+        return False
+    alone, shared, blocked, caught = (int(lines[name], 16) for name in (b"SigPnd", b"ShdPnd", b"SigBlk", b"SigCgt"))
+    return bool((alone | shared) & caught & ~blocked)
 
 
 def _wake(*_: object) -> None:

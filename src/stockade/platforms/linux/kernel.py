@@ -206,16 +206,26 @@ _INSTRUCTION_BYTES = 8
 _SECCOMP_NUMBERS = {"x86_64": 317, "aarch64": 277}
 _SECCOMP_SET_MODE_FILTER = 1
 _SECCOMP_FILTER_FLAG_NEW_LISTENER = 8
+_SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV = 0x20
 
 
 def install_filter(program: bytes, *, listen: bool = False) -> int:
-    """Put a seccomp program on this process and all that it starts; return the listener if one is wanted."""
+    """Put a seccomp program on this process and all that it starts; return the listener if one is wanted.
+
+    Where the kernel can (Linux 5.19), who waits for the listener's answer is not interrupted by signals with handlers:
+    programs do not expect that of calls such as mkdir.
+    """
     wanted = _FilterProgram(len(program) // _INSTRUCTION_BYTES, program)
     number = _SECCOMP_NUMBERS.get(os.uname().machine)
     if number is None:
         raise OSError(errno.ENOSYS, "seccomp is not known on this machine", os.uname().machine)
     flags = _SECCOMP_FILTER_FLAG_NEW_LISTENER if listen else 0
-    result = _libc.syscall(_Long(number), _Long(_SECCOMP_SET_MODE_FILTER), _Long(flags), ctypes.byref(wanted))
+    uninterrupted = flags | (_SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV if listen else 0)
+    result = -1
+    for chosen in dict.fromkeys((uninterrupted, flags)):
+        result = _libc.syscall(_Long(number), _Long(_SECCOMP_SET_MODE_FILTER), _Long(chosen), ctypes.byref(wanted))
+        if result >= 0 or ctypes.get_errno() != errno.EINVAL:
+            break
     return _checked(result)
 
 
