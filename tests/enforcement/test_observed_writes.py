@@ -427,8 +427,16 @@ def test_the_same_again_is_a_number_and_a_flood_is_bounded(ground: Any) -> None:
 def test_by_itself_the_observer_leaves_out_what_descriptors_change(ground: Any) -> None:
     (ground.outside / "victim").write_text("unchanged")
     line = f'import os; d = os.open("{ground.outside}/victim", 0); '
-    for call, told in (("os.fchmod(d, 0o600)", 0), (f'os.chmod("{ground.outside}/victim", 0o600)', 1)):
-        done = ground.sandbox().run(["python3", "-c", line + call], timeout=60)
+    calls = {
+        "os.fchmod(d, 0o600)": 0,
+        "os.fchown(d, -1, -1)": 0,
+        "os.utime(d)": 0,
+        f'os.chmod("{ground.outside}/victim", 0o600)': 1,
+        f'os.utime("{ground.outside}/victim")': 1,
+    }
+    sandbox = ground.sandbox()
+    for call, told in calls.items():
+        done = sandbox.run(["python3", "-c", line + call], timeout=60)
         assert (done.ok, len(done.violations)) == (False, told)
 
 

@@ -14,13 +14,19 @@ from stockade.platforms.linux.syscalls import arch_of
 @pytest.mark.parametrize(
     ("named", "features"),
     [
-        pytest.param(name(), Features(unix_sockets="stream", notify=calls.NAMED | calls.DECIDED), id="the usual one"),
+        pytest.param(
+            name(),
+            Features(unix_sockets="stream", notify=calls.NAMED | calls.DECIDED, descriptors=False),
+            id="the usual one",
+        ),
         pytest.param(
             name(observe="on"),
             Features(unix_sockets="stream", notify=calls.OBSERVED | calls.DECIDED),
             id="observed fully",
         ),
-        pytest.param(name("all"), Features(unix_sockets="all", notify=calls.NAMED), id="unix sockets"),
+        pytest.param(
+            name("all"), Features(unix_sockets="all", notify=calls.NAMED, descriptors=False), id="unix sockets"
+        ),
         pytest.param(name("all", observe="off"), Features(unix_sockets="all"), id="nobody is asked"),
         pytest.param(name(observe="off"), Features(unix_sockets="stream", notify=calls.DECIDED), id="not observed"),
         pytest.param(name("none", tracing=False, supervised=False, observe="off"), Features(tracing=False), id="none"),

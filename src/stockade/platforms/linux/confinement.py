@@ -43,11 +43,13 @@ class Features(Value):
     ``tracing``: debuggers and the like may look into other processes of the same pid namespace.
     ``notify``: names of calls that a supervisor is told of; ``open`` and ``openat`` only with write intent, ``socket``
     only for unix datagrams, which it answers in place of the filter.
+    ``descriptors``: it is told, too, where such a call means an open file instead of a path.
     """
 
     unix_sockets: UnixSockets = "none"
     tracing: bool = True
     notify: frozenset[str] = frozenset()
+    descriptors: bool = True
 
     def check(self) -> None:
         """Refuse a mode or a name that does not exist: it would silently filter nothing."""
@@ -209,6 +211,8 @@ _NO_DATAGRAM_PAIR = SyscallRule(
 _WRITE_INTENT = 0x243
 _OPEN_FLAGS = {"open": 1, "openat": 2}
 _SOCKET = "socket"
+#: Calls that mean the descriptor itself if there is no path.
+_OPTIONAL_PATHS = {"utimensat": 1}
 
 
 def rules(features: Features) -> tuple[SyscallRule, ...]:
@@ -216,7 +220,7 @@ def rules(features: Features) -> tuple[SyscallRule, ...]:
     whole = [SyscallRule(name, verdict, reason) for verdict, reason, names in _WHOLE for name in names.split()]
     if not features.tracing:
         whole += [SyscallRule(name, REFUSED, "sees processes of others") for name in _TRACING.split()]
-    return (*whole, *_BY_ARGUMENT, *_SOCKETS, *_unix_rules(features), *_notify_rules(features.notify - {_SOCKET}))
+    return (*whole, *_BY_ARGUMENT, *_SOCKETS, *_unix_rules(features), *_notify_rules(features))
 
 
 def _unix_rules(features: Features) -> tuple[SyscallRule, ...]:
@@ -228,14 +232,13 @@ def _unix_rules(features: Features) -> tuple[SyscallRule, ...]:
     return (datagram, _NO_DATAGRAM_PAIR)
 
 
-def _notify_rules(names: frozenset[str]) -> tuple[SyscallRule, ...]:
+def _notify_rules(features: Features) -> tuple[SyscallRule, ...]:
     """Return the rules for the supervisor; they come last, since what is refused anyway needs no question."""
+    when = {name: (has_any_bit(flags, _WRITE_INTENT),) for name, flags in _OPEN_FLAGS.items()}
+    if not features.descriptors:
+        # Half of an address is enough to tell none from one: who has a path at a round address is not told of it.
+        when |= {name: (has_any_bit(path, FULL_WORD),) for name, path in _OPTIONAL_PATHS.items()}
     return tuple(
-        SyscallRule(
-            name,
-            NOTIFIED,
-            "the supervisor is asked",
-            (has_any_bit(_OPEN_FLAGS[name], _WRITE_INTENT),) if name in _OPEN_FLAGS else (),
-        )
-        for name in sorted(names)
+        SyscallRule(name, NOTIFIED, "the supervisor is asked", when.get(name, ()))
+        for name in sorted(features.notify - {_SOCKET})
     )

@@ -65,6 +65,8 @@ def program(named: bytes = USUAL) -> bytes:
         notify = calls.DECIDED if SUPERVISED in words else frozenset()
         notify |= calls.NAMED if OBSERVED in words else frozenset()
         notify |= calls.OBSERVED if FULLY in words else frozenset()
-        features = Features(unix_sockets=sockets, tracing=UNTRACED not in words, notify=notify)
+        features = Features(
+            unix_sockets=sockets, tracing=UNTRACED not in words, notify=notify, descriptors=FULLY in words
+        )
         _made[named] = assemble(arch_of(os.uname().machine), features)
     return _made[named]
