@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -261,7 +261,7 @@ def test_a_second_name_that_a_closed_file_had_before_is_closed_too(ground: Groun
     closed.write_text("unchanged")
     twin = ground.project / "twin"
     os.link(closed, twin)
-    settings = {} if rule == "protected" else {f"filesystem__{rule}": (str(closed),)}
+    settings: dict[str, Any] = {} if rule == "protected" else {f"filesystem__{rule}": (str(closed),)}
     sandbox = ground.sandbox(**settings)
     done = sandbox.run("cat twin; echo changed > twin")
     assert (done.exit_code != 0, done.output) == (True, "" if rule == "denyRead" else "unchanged")
