@@ -78,6 +78,16 @@ def test_of_many_commands_the_last_are_kept() -> None:
     assert len(store._lost) == 1_000
 
 
+def test_what_many_left_before_keeps_no_room_from_the_next() -> None:
+    store = Violations()
+    for number in range(200):
+        store.add(violation("/a", str(number)))
+    for number in range(5):
+        store.add(violation(f"/{number}", "next"))
+    assert [each.target for each in store.of("next")] == [f"/{number}" for number in range(5)]
+    assert store.dropped_of("next") == 0
+
+
 def test_what_is_held_stays_bounded() -> None:
     store = Violations()
     for number in range(20_000):

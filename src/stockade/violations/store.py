@@ -4,8 +4,8 @@ Rules:
 
 - The same refusal of the same command again is no further entry: it raises the ``times`` of the one that is there.
   That keeps its place and its time, which are those of the first.
-- When the store is full, the oldest entry goes of the command that holds the most. So a command that floods the store
-  pushes out its own entries, not those that others left before it.
+- When the store is full, the oldest entry goes; but once a command holds more than half, its own oldest. So a command
+  that floods the store leaves half of it to others, and what many commands left before keeps no room from the next.
 - What went is counted, in all and for each command: ``total`` is always the sum of what is kept and what was dropped.
 - Subscribers are told of each new entry, and of one that is repeated only as often as its number doubles: a loop inside
   must not become one outside. A subscriber that fails breaks nothing; ``failure`` keeps its last words.
@@ -120,8 +120,10 @@ class Violations:
         return violation, True
 
     def _drop(self) -> None:
-        command, keys = max(self._held.items(), key=_size)
-        oldest = next(iter(keys))
+        _, keys = max(self._held.items(), key=_size)
+        oldest = next(iter(keys if 2 * len(keys) > self._kept else self._entries))
+        command = oldest[0]
+        keys = self._held[command]
         del keys[oldest]
         if not keys:
             del self._held[command]
