@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import socket
-from errno import EACCES, EINPROGRESS, EISCONN
+from errno import EACCES, ECONNREFUSED, EINPROGRESS, EISCONN
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.platforms.linux.connection import MOST_LOOKED_AT, Attempt, Connections, path_of
+from stockade.platforms.linux.unix_diag import kernel_device
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 @pytest.mark.parametrize(
@@ -46,6 +52,29 @@ def test_who_was_interrupted_before_it_heard_is_told_when_it_asks_again() -> Non
         assert (connections.dial(attempt, address), end.getblocking()) == (EISCONN, True)
         connections.remember(attempt)
         assert [connections.dial(attempt, address) for _ in range(2)] == [0, EISCONN]
+
+
+@pytest.mark.parametrize(
+    ("own", "host", "listed", "end"),
+    [
+        pytest.param(True, False, False, 0, id="the session's own"),
+        pytest.param(True, True, False, EACCES, id="the host has one that cannot be told apart"),
+        pytest.param(True, True, True, 0, id="the same, and it is listed"),
+        pytest.param(False, True, False, EACCES, id="the host's"),
+        pytest.param(False, False, False, ECONNREFUSED, id="nobody's"),
+    ],
+)
+def test_whose_a_socket_is(tmp_path: Path, *, own: bool, host: bool, listed: bool, end: int) -> None:
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(f"{tmp_path}/s")
+        about = (tmp_path / "s").stat()
+        file = (kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino)
+        connections = Connections(lambda _: listed, lambda: {file} if own else set(), lambda: {file} if host else set())
+        target = os.open(f"{tmp_path}/s", os.O_PATH)
+        try:
+            assert connections.judge(Attempt(-1, 0, os.getpid()), target, b"/proc/self/fd/%d" % target) == end
+        finally:
+            os.close(target)
 
 
 def test_few_of_those_who_wait_are_looked_at_in_one_turn_and_each_in_its_turn() -> None:

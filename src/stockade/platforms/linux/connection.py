@@ -50,6 +50,7 @@ MOST_LOOKED_AT = 16
 #: So many connections of one command may wait; the next is told that the queue is full.
 MOST_WAITING = 256
 _LONGEST_CALL = 0.001
+_LOWER_HALF = 0xFFFF_FFFF
 _SIGNALS = frozenset((b"Sig", b"Shd"))
 
 
@@ -187,13 +188,17 @@ class Connections:
             return EACCES
         if not stat.S_ISSOCK(about.st_mode):
             return ECONNREFUSED
-        file = (kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino)
-        if _contains(self.own_files(), file, target, attempt.thread):
+        # The kernel tells of a file's number but the lower half.
+        file = (kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino & _LOWER_HALF)
+        own = _counterpart(self.own_files(), file, target, attempt.thread)
+        host = self.host_files()
+        # Two files may share what is known of them: of the same number on two subvolumes, or by that half.
+        if own is not None and own not in host:
             return 0
         path = glance.real_path(place)
         if path and self.is_listed(path):
             return 0
-        if not any(number == file[1] for _, number in self.host_files()):
+        if not any(number == file[1] for _, number in host):
             return ECONNREFUSED
         attempt.refused = path or path_of(attempt.domain, attempt.address) or b""
         return EACCES
@@ -288,12 +293,15 @@ def _first_thread(thread: int) -> int:
         return next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
 
 
-def _contains(files: set[tuple[int, int]], file: tuple[int, int], target: int, thread: int) -> bool:
-    """Tell whether a file is among others; some filesystems show another device than the kernel counts by."""
+def _counterpart(
+    files: set[tuple[int, int]], file: tuple[int, int], target: int, thread: int
+) -> tuple[int, int] | None:
+    """Return a file as it is known among others; some filesystems show another device than the kernel counts by."""
     if file in files:
-        return True
+        return file
     others = {device for device, number in files if number == file[1]}
-    return bool(others) and _device_of(target, thread) in others
+    device = _device_of(target, thread) if others else -1
+    return (device, file[1]) if device in others else None
 
 
 def _device_of(target: int, thread: int) -> int:
