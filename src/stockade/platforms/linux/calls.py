@@ -34,10 +34,11 @@ class Use:
     """One name in a call.
 
     ``directory`` and ``path`` are indexes of arguments; without a path the first is the file itself. ``flags`` is the
-    index of the flags that a last link depends on; ``follows`` is what holds without them.
+    index of the flags that a last link depends on; ``follows`` is what holds without them. ``old`` is another name that
+    must be there for the call to do anything.
     """
 
-    __slots__ = ("directory", "does", "flags", "follows", "path")
+    __slots__ = ("directory", "does", "flags", "follows", "old", "path")
 
     def __init__(
         self,
@@ -47,8 +48,10 @@ class Use:
         flags: int = NO_ARGUMENT,
         *,
         follows: bool = True,
+        old: Use | None = None,
     ) -> None:
         """Take the indexes of the arguments."""
+        self.old = old
         self.does = does
         self.path = path
         self.directory = directory
@@ -83,8 +86,8 @@ CHANGES: dict[str, tuple[Use, ...]] = {
     "mknodat": _at(CREATE, follows=False),
     "symlink": (Use(CREATE, 1, follows=False),),
     "symlinkat": (Use(CREATE, 2, 1, follows=False),),
-    "link": (Use(CREATE, 1, follows=False),),
-    "linkat": (Use(CREATE, 3, 2, follows=False),),
+    "link": (Use(CREATE, 1, follows=False, old=Use(CREATE, 0)),),
+    "linkat": (Use(CREATE, 3, 2, follows=False, old=Use(CREATE, 1, 0)),),
     "rmdir": _on(DELETE, follows=False),
     "unlink": _on(DELETE, follows=False),
     "unlinkat": _at(DELETE, follows=False),

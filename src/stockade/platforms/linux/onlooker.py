@@ -62,11 +62,13 @@ class Onlooker:
             return self.of_descriptor(thread, int(start[3:])) if use.does == METADATA and start[:3] == b"fd/" else None
         if use.does == OPEN:
             return self.of_opening(thread, start, text, _CREAT_FLAGS if use.flags < 0 else arguments[use.flags])
+        if use.old is not None and not _is_there(*_asked(use.old, thread, arguments), thread):
+            return None
         return self.walked(use.does, thread, start, text, follow=use.follows_links(arguments))
 
     def of_opening(self, thread: int, start: bytes, text: bytes, flags: int) -> Refusal | None:
         """Look at a file that is opened for writing, or made."""
-        if flags & os.O_PATH:
+        if flags & os.O_PATH or (flags & os.O_CREAT and text.endswith(b"/")):
             return None
         if flags & os.O_TMPFILE == os.O_TMPFILE:
             return self.of_unnamed(thread, start, text)
@@ -100,7 +102,9 @@ class Onlooker:
                 return self.blocked(does, found)
             if does == DELETE:
                 return self.delete(found)
-            return self.write(found) if does == WRITE else self.metadata(found.target)
+            if does == WRITE:
+                return None if stat.S_ISDIR(os.fstat(found.target).st_mode) else self.write(found)
+            return self.metadata(found.target)
 
     def of_descriptor(self, thread: int, number: int) -> Refusal | None:
         """Look at a change of an open file's attributes."""
@@ -255,6 +259,14 @@ class Onlooker:
     def at(self, descriptor: int) -> bytes:
         """Return the path of an open descriptor."""
         return b"%b%d" % (self.descriptors, descriptor)
+
+
+def _is_there(start: bytes, text: bytes, thread: int) -> bool:
+    """Tell whether a name is there; none stands for what ``start`` is."""
+    if not text:
+        return True
+    with walk(thread, start, text, follow=False) as found:
+        return not found.error
 
 
 def _asked(use: Use, thread: int, arguments: tuple[int, ...]) -> tuple[bytes, bytes]:
