@@ -189,6 +189,7 @@ class Outside:
         }
         self.words = (sys.executable, "-m", "stockade")
         self._seats: list[Seat] = []
+        self._processes: list[subprocess.Popen[bytes]] = []
 
     def start(self, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
         usual: dict[str, Any] = {
@@ -199,6 +200,7 @@ class Outside:
             "stderr": subprocess.PIPE,
         }
         process: subprocess.Popen[bytes] = subprocess.Popen([*self.words, *arguments], **usual | options)
+        self._processes.append(process)
         return process
 
     def run(self, *arguments: str, given: str = "", **options: Any) -> tuple[int, str, str]:
@@ -240,6 +242,10 @@ class Outside:
     def leave(self) -> None:
         for seat in self._seats:
             seat.leave()
+        for process in self._processes:
+            if process.poll() is None:  # a test has failed, and others must not suffer from that
+                process.kill()
+                process.communicate()
 
 
 @pytest.fixture

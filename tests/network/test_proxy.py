@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import select
 import socket
 from typing import TYPE_CHECKING
 
@@ -127,7 +128,8 @@ def test_who_keeps_silent_keeps_nobody_out(play: Play) -> None:
     async def scene(world: World) -> None:
         proxy, port = await serve(world, world.outlet(), ProxyLimits(connections=10, unclaimed=5, linger_seconds=0.1))
         silent = await asyncio.to_thread(connected, port, 40)
-        await world.until(lambda: len(proxy) == 5)
+        await world.until(lambda: len(select.select(silent, [], [], 0)[0]) == 35)  # these read their end
+        assert len(proxy) == 5
         client = await world.connect(port)
         assert (await client.ask(b"CONNECT evil.test:443 HTTP/1.1\r\nHost: x\r\n\r\n")).startswith(b"HTTP/1.1 403 ")
         for connection in silent:
