@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from errno import ENOENT, ENOSPC
+from socket import AF_INET, socket
 from typing import TYPE_CHECKING
 
 import pytest
 
 from stockade.platforms.linux import message
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.connection import Attempt
 from stockade.platforms.linux.supervisor import Supervision, Supervisor
 
 if TYPE_CHECKING:
@@ -55,6 +58,33 @@ def _refused(packet: Packet | None) -> tuple[int, bytes, bytes, int]:
     assert packet is not None
     refused = message.Refused.read(packet)
     return packet.number, refused.operation, refused.place, refused.times
+
+
+class Full:
+    """A poller for which the user has no share left."""
+
+    def register(self, *_: object) -> None:
+        raise OSError(ENOSPC, "")
+
+    def unregister(self, *_: object) -> None:
+        raise OSError(ENOENT, "")
+
+
+def test_a_connection_that_cannot_be_watched_is_looked_at_all_the_same(
+    ends: Ends, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    attempt = Attempt(99, 1, 77)
+    attempt.sock, attempt.domain = socket(), AF_INET
+    descriptor = attempt.sock.fileno()
+    connections = ends.supervisor.connections
+    connections.waiting[descriptor] = attempt
+    monkeypatch.setattr(connections, "attempt", lambda *_: (attempt, None))
+    with monkeypatch.context() as patched:
+        patched.setattr(ends.supervisor, "poller", Full())
+        ends.supervisor.decide(99, ASKED)
+        assert connections.due(1.0) == [descriptor]
+        ends.supervisor.look_again(descriptor)
+    assert connections.waiting == {}
 
 
 def test_the_owner_hears_what_is_new_and_the_launcher_the_rest_before_the_end(ends: Ends) -> None:

@@ -29,6 +29,7 @@ from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
 from stockade.platforms.linux.syscalls import arch_of
 from stockade.platforms.linux.unix_diag import Listeners
+from stockade.suppress import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -228,7 +229,9 @@ class Supervisor:
         if error is not None:
             self.answer(attempt, error)
         elif attempt.sock is not None and attempt.domain != _UNIX:
-            self.poller.register(attempt.sock.fileno(), select.EPOLLOUT | select.EPOLLONESHOT)
+            # Without room for it (a user's share, which a command can use up) it is looked at in its turn.
+            with suppress(OSError):
+                self.poller.register(attempt.sock.fileno(), select.EPOLLOUT | select.EPOLLONESHOT)
 
     def answer(self, attempt: Attempt, error: int) -> None:
         """Tell a caller how its connection went."""
@@ -248,7 +251,8 @@ class Supervisor:
         del self.connections.waiting[descriptor]
         if attempt.domain != _UNIX:
             # The caller has the same socket open: closing ours would not end the watching of it.
-            self.poller.unregister(descriptor)
+            with suppress(OSError):
+                self.poller.unregister(descriptor)
         if valid:
             self.answer(attempt, error)
         attempt.close()
