@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import StockadeError, UnavailableError
-from stockade.platforms.linux.jail import Jail, Request
+from stockade.platforms.linux.jail import Ended, Jail, Request
 from stockade.platforms.linux.mount import JailSpec, Mount
 
 if TYPE_CHECKING:
@@ -54,3 +54,43 @@ def test_a_link_is_never_followed_while_building(tmp_path: Path) -> None:
 def test_what_cannot_be_a_variable_is_refused(jail: Jail, environment: dict[str, str]) -> None:
     with pytest.raises(StockadeError, match="cannot be a variable of the environment"):
         jail.run(Request(("true",), ENVIRONMENT | environment, "/"), (0, 1, 2))
+
+
+def test_a_fork_of_the_owner_keeps_nothing_open(tmp_path: Path) -> None:
+    """Programs fork while a jail is open; whoever has a copy of its channel must not keep it from being closed."""
+    jail = Jail.start()
+    jail.build(JailSpec((Mount("writable", str(tmp_path.resolve())),)))
+    jail.wait_ready()
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(writer)
+            os.read(reader, 1)  # until the parent is done
+            jail.close()  # lets go of copies, and ends nothing
+        finally:
+            os._exit(0)
+    jail.close()
+    os.close(writer)
+    assert os.waitpid(child, 0)[1] == 0
+    os.close(reader)
+
+
+def test_a_jail_is_not_closed_by_a_fork_of_its_owner(tmp_path: Path) -> None:
+    jail = Jail.start()
+    jail.build(JailSpec((Mount("writable", str(tmp_path.resolve())),)))
+    jail.wait_ready()
+    child = os.fork()
+    if child == 0:
+        try:
+            jail.close()
+        finally:
+            os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    try:
+        jail.run(Request(("/bin/true",), {}, "/"), (0, 1, 2))
+        answer = jail.receive()
+        assert isinstance(answer, Ended)
+        assert answer.status == 0
+    finally:
+        jail.close()

@@ -38,6 +38,8 @@ os._exit(0)  # taking an interpreter apart takes milliseconds, for which the own
 """
 _PACKAGE_DEPTH = 4
 _CHANNEL = 3
+#: Seconds after which helpers that do not end are ended.
+_PATIENCE = 10.0
 
 
 class Request(Value):
@@ -123,6 +125,7 @@ class Jail:
     def __init__(self, pid: int, channel: Channel, passage: Passage, leavings: str) -> None:
         """Take over a keeper that was just started; see ``start``."""
         self.pid = pid
+        self._owner = os.getpid()
         self._channel = channel
         self._passage = passage
         self._leavings = leavings
@@ -266,26 +269,40 @@ class Jail:
         return None if packet is None else _answer(packet)
 
     def close(self) -> None:
-        """End everything and wait for it; may be called again."""
+        """End everything and wait for it; may be called again. A fork of the owner only lets go of its copies."""
         if self._state == "closed":
             return
         self._state = "closed"
+        own = os.getpid() == self._owner
+        if own:
+            # The end of the channel alone would not do: a fork of this process may hold a copy of it.
+            with suppress(OSError):
+                self._channel.send(Packet(message.CLOSE, 0), wait=False)
         self._channel.close()
         for descriptor in self._terminals:
             os.close(descriptor)
         self._close_shared()
-        with suppress(ChildProcessError):  # the program may reap its children by itself
-            os.waitpid(self.pid, 0)
-        self._wait_launcher()
+        if own:
+            self._wait_for_launcher(_PATIENCE)
+            with suppress(ChildProcessError):  # the program may reap its children by itself
+                os.waitpid(self.pid, 0)
+            self._wait_for_launcher(None)
+        for process in self._launcher:
+            os.close(process)
+        self._launcher = ()
 
-    def _wait_launcher(self) -> None:
-        """Wait until the launcher is dead, and with it every command: a keeper that is killed ends before them."""
+    def _wait_for_launcher(self, seconds: float | None) -> None:
+        """Wait until the launcher is dead, and with it every command; if it does not end by itself, end it.
+
+        A keeper that is killed ends before them.
+        """
         for process in self._launcher:
             poller = select.poll()
             poller.register(process, select.POLLIN)
-            poller.poll()
-            os.close(process)
-        self._launcher = ()
+            if not poller.poll(None if seconds is None else seconds * 1000):
+                from signal import SIGKILL, pidfd_send_signal
+
+                pidfd_send_signal(process, SIGKILL)
 
     def _take_shared(self, shared: message.Shared) -> None:
         self._close_shared()

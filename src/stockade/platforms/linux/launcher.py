@@ -219,7 +219,7 @@ class Launcher:
     def obey(self) -> bool:
         """Do what the owner asks; ``False`` once it is gone."""
         packet = self.owner.receive()
-        if packet is None:
+        if packet is None or packet.kind == message.CLOSE:
             return False
         if packet.kind in {message.RUN, message.RUN_WITH_MOUNTS}:
             self.run(packet)

@@ -1,6 +1,6 @@
 """What a session and its launcher say to each other, as bytes.
 
-Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive.
+Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive, close (last).
 Answers: ready, started, ended, failed, guests, refused.
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its
@@ -23,6 +23,7 @@ BUILD = b"b"
 RUN = b"r"
 RUN_WITH_MOUNTS = b"m"
 END = b"e"
+CLOSE = b"c"
 SIGNAL = b"s"
 READY = b"R"
 SHARED = b"N"
