@@ -31,7 +31,7 @@ from table import render
 from workplace import workplace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from stockade.platforms.backend import Observe
 
@@ -43,9 +43,10 @@ TARGET = 1.05
 #: The calls of ``stockade.platforms.linux.calls``, as strace groups them.
 TRACED = ("strace", "-f", "-qq", "-e", "trace=%file,%desc", "-e", "status=failed", "-o", "/dev/null")
 NOTES = """\
-Seconds, medians over the rounds; behind them how many times that of the sandbox whose observer is off, and for strace
-that of no sandbox. Both are told of every refused change of a file; strace of failed reads, too. `on` tells of all
-refused changes, `auto` leaves out those by descriptor (fchmod, fchown, futimens, fsetxattr)."""
+Seconds, medians over the rounds; behind them how many times that of the sandbox whose observer is off, by the medians
+and by the lowest of each; for strace how many times that of no sandbox. Where these two differ much, or more work takes
+less time, the machine was too busy to tell 5 %. Both are told of every refused change of a file; strace of failed
+reads, too. `on` tells of all changes, `auto` leaves out those by descriptor (fchmod, fchown, futimens, fsetxattr)."""
 
 
 class Options(argparse.Namespace):
@@ -213,24 +214,20 @@ def _cell(found: dict[str, list[float]], column: str) -> str:
     middle = statistics.median(found[column])
     if column in {BARE, "off"}:
         return f"{middle:.3f}"
-    return f"{middle:.3f} ({_times(found, column):.2f})"
+    return f"{middle:.3f} ({_times(found, column):.2f}, {_times(found, column, min):.2f})"
 
 
-def _times(found: dict[str, list[float]], column: str) -> float:
+def _times(found: dict[str, list[float]], column: str, of: Callable[[list[float]], float] = statistics.median) -> float:
     against = BARE if column == STRACE else "off"
-    return statistics.median(found[column]) / statistics.median(found[against])
+    return of(found[column]) / of(found[against])
 
 
 def _targets(kept: Samples) -> str:
     rows = []
     for mode in MODES[1:]:
-        times = [_times(found, mode) for found in kept.values()]
-        met = sum(each <= TARGET for each in times)
-        together = sum(statistics.median(found[mode]) for found in kept.values()) / (
-            sum(statistics.median(found["off"]) for found in kept.values()) or 1
-        )
-        rows.append([mode, f"{met} of {len(times)}", f"{together:.2f}"])
-    return render(["observer", "slower by at most 5 %", "all together, times off"], rows)
+        met = [sum(_times(found, mode, of) <= TARGET for found in kept.values()) for of in (statistics.median, min)]
+        rows.append([mode, *(f"{count} of {len(kept)}" for count in met)])
+    return render(["observer", "slower by at most 5 %, by medians", "by the lowest"], rows)
 
 
 def _options() -> Options:
