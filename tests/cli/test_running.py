@@ -5,10 +5,10 @@ import os
 import re
 import signal
 import socket
-from contextlib import suppress
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
-from unittest.mock import Mock
+from unittest.mock import Mock, call
 
 import pytest
 
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     import subprocess
 
     from tests.cli.conftest import Here, Outside
+
+    from stockade.sandbox.session import Running
 
 WAITING = "touch up; while :; do sleep 0.01; done"
 
@@ -78,16 +80,85 @@ def test_before_the_command_runs_a_signal_ends_us() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_a_signal_that_python_dropped_ends_us_when_the_command_starts() -> None:
+@pytest.mark.parametrize("point", ["hold", "started"])
+def test_a_signal_that_python_dropped_ends_us_soon_without_a_word(
+    point: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Falling:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
     forwarding = Forwarding()
     try:
-        with suppress(Interrupted):
-            signal.raise_signal(signal.SIGTERM)
+        Falling()
         with pytest.raises(Interrupted) as caught:
-            forwarding.to(Mock())(Mock())
+            forwarding.hold() if point == "hold" else forwarding.to(Mock())(Mock())
         assert caught.value.number == signal.SIGTERM
     finally:
         forwarding.end()
+    assert capsys.readouterr().err == ""
+
+
+def test_what_else_python_drops_is_still_told(capsys: pytest.CaptureFixture[str]) -> None:
+    class Falling:
+        def __del__(self) -> None:
+            raise ValueError
+
+    before, sys.unraisablehook = sys.unraisablehook, sys.__unraisablehook__
+    forwarding = Forwarding()
+    try:
+        Falling()
+    finally:
+        forwarding.end()
+        sys.unraisablehook = before
+    assert "ValueError" in capsys.readouterr().err
+
+
+def test_while_the_command_is_launched_signals_wait_for_it() -> None:
+    sandbox, running = Mock(), Mock()
+    forwarding = Forwarding()
+    try:
+        forwarding.hold()
+        signal.raise_signal(signal.SIGUSR1)
+        signal.raise_signal(signal.SIGTERM)
+        assert sandbox.session.signal.mock_calls == []
+        forwarding.to(sandbox)(running)
+        assert sandbox.session.signal.mock_calls == [call(running, signal.SIGUSR1), call(running, signal.SIGTERM)]
+    finally:
+        forwarding.end()
+
+
+def test_who_insists_while_the_command_is_launched_ends_us() -> None:
+    forwarding = Forwarding()
+    try:
+        forwarding.hold()
+        signal.raise_signal(signal.SIGINT)
+        with pytest.raises(Interrupted):
+            signal.raise_signal(signal.SIGINT)
+    finally:
+        forwarding.end()
+
+
+def test_a_signal_in_the_midst_of_another_comes_after_it() -> None:
+    sent: list[tuple[int, str]] = []
+
+    def send(_running: Running, number: int) -> None:
+        sent.append((number, "begun"))
+        if number == signal.SIGHUP:
+            signal.raise_signal(signal.SIGTERM)
+        sent.append((number, "done"))
+
+    sandbox = Mock()
+    sandbox.session.signal = send
+    forwarding = Forwarding()
+    try:
+        forwarding.hold()
+        forwarding.to(sandbox)(Mock())
+        signal.raise_signal(signal.SIGHUP)
+    finally:
+        forwarding.end()
+    hangup, end = signal.SIGHUP, signal.SIGTERM
+    assert sent == [(hangup, "begun"), (hangup, "done"), (end, "begun"), (end, "done")]
 
 
 def test_keys_of_a_terminal_reach_the_command(outside: Outside) -> None:

@@ -45,6 +45,7 @@ def relayed(
 
     def conduct(sandbox: BlockingSandbox, command: running.Command, forwarding: running.Forwarding) -> Result:
         user = UserTerminal(_USER)
+        forwarding.hold()
         with sandbox.spawn(command, pty=True) as process, user:
             forwarding.to(sandbox)(process.running)
             forwarding.pause, forwarding.resume = user.restore, user.take

@@ -1,13 +1,14 @@
 """What `run` and `shell` have in common: a sandbox from the settings here, and signals passed on.
 
-A signal that reaches us before the command has started ends us, cleanly; later it goes to the command, and what
-the command makes of it is our exit status.
+A signal that reaches us before the command is launched ends us, cleanly; later it goes to the command, and what the
+command makes of it is our exit status.
 """
 
 from __future__ import annotations
 
 import _signal as signal  # type: ignore[import-not-found] # signal makes enumerations, which costs a millisecond
 import os
+import sys
 import time
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
@@ -162,13 +163,24 @@ class Forwarding:
         self.resume: Callable[[], None] | None = None
         self._target: tuple[BlockingSandbox, Running] | None = None
         self._came: int | None = None
+        self._held = False
+        self._waiting: list[int] = []
+        self._sending = False
         # A signal that comes just before we begin to wait would not be looked at before something else happens.
         self.wake, self._waking = os.pipe()
         os.set_blocking(self.wake, False)
         os.set_blocking(self._waking, False)
         self._woken_before = signal.set_wakeup_fd(self._waking, warn_on_full_buffer=False)
+        self._told_before = sys.unraisablehook
+        sys.unraisablehook = self._dropped
         self._before = {number: signal.signal(number, self._take) for number in _PASSED_ON}
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
+
+    def hold(self) -> None:
+        """Keep what comes from now on for the command, which is about to be launched; the same signal twice ends us."""
+        if self._came is not None:
+            raise Interrupted(self._came)
+        self._held = True
 
     def to(self, sandbox: BlockingSandbox) -> Callable[[Running], None]:
         """Return what is to be told of the command once it runs."""
@@ -176,8 +188,8 @@ class Forwarding:
         def started(running: Running) -> None:
             self._target = sandbox, running
             if self._came is not None:
-                # Python drops what is raised while it cleans an object up.
                 raise Interrupted(self._came)
+            self._send()
 
         return started
 
@@ -185,6 +197,7 @@ class Forwarding:
         """Give the signals back."""
         for number, handler in self._before.items():
             signal.signal(number, handler)
+        sys.unraisablehook = self._told_before
         signal.set_wakeup_fd(self._woken_before)
         os.close(self.wake)
         os.close(self._waking)
@@ -193,6 +206,7 @@ class Forwarding:
         """Note that we are awake: Python has called what the signals are for."""
         with suppress(BlockingIOError):
             os.read(self.wake, _MANY)
+        self._send()
         return True
 
     def unrunnable(self) -> int | None:
@@ -202,30 +216,44 @@ class Forwarding:
         return status if status in _UNRUNNABLE else None
 
     def _take(self, number: int, _frame: object) -> None:
-        if self._target is not None:
-            self._send(number)
+        if self._target is not None or (self._held and number not in self._waiting):
+            self._waiting.append(number)
+            self._send()
         elif number != signal.SIGCONT:
             self._came = number
             raise Interrupted(number)
+
+    def _dropped(self, unraisable: sys.UnraisableHookArgs) -> None:
+        """Say nothing of a signal that came while Python cleaned an object up: it is remembered, and ends us soon."""
+        if not isinstance(unraisable.exc_value, Interrupted):
+            self._told_before(unraisable)
 
     def _stop(self, _number: int, _frame: object) -> None:
         """Stop the command, then ourselves; whoever continues us continues both."""
         if self.pause is not None:
             self.pause()
-        else:
+        elif self._target is not None:
             # The command is alone in its session, where the kernel ignores SIGTSTP.
-            self._send(signal.SIGSTOP)
+            self._waiting.append(signal.SIGSTOP)
+            self._send()
             # The shell that gets the terminal back must not share its first keys with a command still to be stopped.
             time.sleep(_STOPPING)
         os.kill(os.getpid(), signal.SIGSTOP)
         if self.resume is not None:
             self.resume()
 
-    def _send(self, number: int) -> None:
-        if self._target is not None:
-            sandbox, running = self._target
-            with suppress(StockadeError):  # everything is coming down already
-                sandbox.session.signal(running, number)
+    def _send(self) -> None:
+        """Send what waits, in order. A signal that comes in the midst of it only joins the others."""
+        if self._target is None or self._sending:
+            return
+        sandbox, running = self._target
+        self._sending = True
+        try:
+            while self._waiting:
+                with suppress(StockadeError):  # everything is coming down already
+                    sandbox.session.signal(running, self._waiting.pop(0))
+        finally:
+            self._sending = False
 
 
 Command: TypeAlias = "str | Sequence[str]"
@@ -237,6 +265,7 @@ def attached(options: RunOptions, shown: Terminal, locations: Locations | None, 
 
     def attach(sandbox: BlockingSandbox, command: Command, forwarding: Forwarding) -> Result:
         beside = {forwarding.wake: forwarding.drain}
+        forwarding.hold()
         return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox), beside=beside)
 
     return conducted(options, shown, locations, command, attach)
