@@ -26,7 +26,7 @@ def early_walls(environment: Mapping[str, str], observe: Observe = "auto") -> Ca
     from stockade.platforms.linux.jail import Jail
     from stockade.platforms.temporary import base_directory
 
-    jail = Jail.start(base_directory(environment))
+    jail = Jail.fork(base_directory(environment))
 
     def walls(temporary: str) -> Walls:
         from stockade.platforms.linux.walls import LinuxWalls

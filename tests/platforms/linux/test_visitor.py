@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.platforms.linux.door import Door
-from stockade.platforms.linux.jail import Jail, Request, package_root
+from stockade.platforms.linux.jail import Jail, Request
+from stockade.platforms.linux.keeper_process import package_root
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -74,101 +74,68 @@ Item: TypeAlias = Load | And | Return | Goto | Branch | Label
 
 
 def assemble(items: Sequence[Item]) -> bytes:
-    """Return the program as the kernel takes it."""
+    """Return the program as the kernel takes it.
+
+    It is written from its end: every jump goes forward, so that what it skips is known when its turn comes.
+    """
     if not items or not isinstance(items[-1], Return):
         _fail("the program does not end in a return")
-    far = _far_targets(items)
-    places, size = _layout(items, far)
-    if size > MAX_INSTRUCTIONS:
-        _fail(f"the program has {size} instructions, the kernel takes {MAX_INSTRUCTIONS}")
-    code = bytearray()
-    for index, item in enumerate(items):
-        code += _encode(item, len(code) // INSTRUCTION_BYTES, places, far.get(index, (False, False)))
-    return bytes(code)
-
-
-_Far: TypeAlias = dict[int, tuple[bool, bool]]
-
-
-def _far_targets(items: Sequence[Item]) -> _Far:
-    """Find the branches whose targets need a ``ja``; each one added moves others apart, so repeat until it settles."""
-    far: _Far = {}
-    while True:
-        places, size = _layout(items, far)
-        if size <= _SHORT_REACH:
-            return far
-        found: _Far = {}
-        place = 0
-        for index, item in enumerate(items):
-            if isinstance(item, Branch):
-                ends = tuple(
-                    bool(t) and _distance(place, t, places) > _SHORT_REACH for t in (item.then, item.otherwise)
-                )
-                before = far.get(index, (False, False))
-                found[index] = (ends[0] or before[0], ends[1] or before[1])
-            place += _size(item, far.get(index, (False, False)))
-        if found == far:
-            return far
-        far = found
-
-
-def _layout(items: Sequence[Item], far: _Far) -> tuple[dict[str, int], int]:
-    """Return the place of each label, and the length of the program."""
+    code: list[int] = []
     places: dict[str, int] = {}
-    place = 0
-    for index, item in enumerate(items):
+    for item in reversed(items):
         if isinstance(item, Label):
             if item.name in places:
                 _fail(f"label {item.name!r} is set twice")
-            places[item.name] = place
-        place += _size(item, far.get(index, (False, False)))
-    return places, place
-
-
-def _size(item: Item, far: tuple[bool, bool]) -> int:
-    return 0 if isinstance(item, Label) else 1 + sum(far)
-
-
-def _distance(place: int, target: str, places: dict[str, int]) -> int:
-    """Return how many instructions a jump at ``place`` has to skip."""
-    if target not in places:
-        _fail(f"label {target!r} is not set")
-    distance = places[target] - place - 1
-    if distance < 0:
-        _fail(f"label {target!r} lies behind a jump to it")
-    return distance
-
-
-def _encode(item: Item, place: int, places: dict[str, int], far: tuple[bool, bool]) -> bytes:
-    if isinstance(item, Load):
-        return _instruction(_LOAD_ABSOLUTE, item.offset)
-    if isinstance(item, And):
-        return _instruction(_AND_CONSTANT, item.mask)
-    if isinstance(item, Return):
-        return _instruction(_RETURN_CONSTANT, item.word)
-    if isinstance(item, Goto):
-        return _instruction(_JUMP_ALWAYS, _distance(place, item.target, places))
-    if isinstance(item, Branch):
-        return _encode_branch(item, place, places, far)
-    return b""
-
-
-def _encode_branch(item: Branch, place: int, places: dict[str, int], far: tuple[bool, bool]) -> bytes:
-    """Encode a branch and the ``ja`` of each far target; a side that falls through skips them."""
-    tail = b""
-    reach: list[int] = []
-    for target, is_far in zip((item.then, item.otherwise), far, strict=True):
-        if is_far:
-            hop = len(tail) // INSTRUCTION_BYTES
-            reach.append(hop)
-            tail += _instruction(_JUMP_ALWAYS, _distance(place + 1 + hop, target, places))
+            places[item.name] = len(code)
         else:
-            reach.append(_distance(place, target, places) if target else sum(far))
-    return _instruction(_JUMP_IF[item.test], item.operand, reach[0], reach[1]) + tail
+            _write(item, code, places, items)
+    if len(code) > MAX_INSTRUCTIONS:
+        _fail(f"the program has {len(code)} instructions, the kernel takes {MAX_INSTRUCTIONS}")
+    return b"".join(word.to_bytes(INSTRUCTION_BYTES, "little") for word in reversed(code))
 
 
-def _instruction(code: int, operand: int, then: int = 0, otherwise: int = 0) -> bytes:
-    return (code | then << 16 | otherwise << 24 | operand << 32).to_bytes(INSTRUCTION_BYTES, "little")
+def _write(item: Item, code: list[int], places: dict[str, int], items: Sequence[Item]) -> None:
+    """Put an instruction before those that are there."""
+    if isinstance(item, Branch):
+        _write_branch(item, code, [_distance(t, code, places, items) for t in (item.then, item.otherwise)])
+    elif isinstance(item, Load):
+        code.append(_instruction(_LOAD_ABSOLUTE, item.offset))
+    elif isinstance(item, And):
+        code.append(_instruction(_AND_CONSTANT, item.mask))
+    elif isinstance(item, Return):
+        code.append(_instruction(_RETURN_CONSTANT, item.word))
+    elif isinstance(item, Goto):
+        code.append(_instruction(_JUMP_ALWAYS, _distance(item.target, code, places, items)))
+
+
+def _distance(target: str, code: list[int], places: dict[str, int], items: Sequence[Item]) -> int:
+    """Return how many of the instructions that are there a jump skips; an empty label skips none."""
+    if not target:
+        return 0
+    if target not in places:
+        _fail(f"label {target!r} {'lies behind a jump to it' if Label(target) in items else 'is not set'}")
+    return len(code) - places[target]
+
+
+def _write_branch(item: Branch, code: list[int], skips: list[int]) -> None:
+    """Put a branch there, and behind it a ``ja`` for each target that it cannot reach; the other side skips that."""
+    far = [skip > _SHORT_REACH for skip in skips]
+    hops = sum(far)
+    if not all(far):
+        far = [skip + hops > _SHORT_REACH for skip in skips]
+        hops = sum(far)
+    reach: list[int] = []
+    jumps: list[int] = []
+    for skip, is_far in zip(skips, far, strict=True):
+        reach.append(len(jumps) if is_far else skip + hops)
+        if is_far:
+            jumps.append(_instruction(_JUMP_ALWAYS, skip + hops - len(jumps) - 1))
+    code += reversed(jumps)
+    code.append(_instruction(_JUMP_IF[item.test], item.operand, reach[0], reach[1]))
+
+
+def _instruction(code: int, operand: int, then: int = 0, otherwise: int = 0) -> int:
+    return code | then << 16 | otherwise << 24 | operand << 32
 
 
 def _fail(message: str) -> NoReturn:

@@ -56,7 +56,7 @@ class Features(Value):
         if self.unix_sockets not in {"none", "stream", "all"}:
             message = f"unix_sockets cannot be {self.unix_sockets!r}"
             raise InvalidTextError(message, "use none, stream or all")
-        unknown = sorted(name for name in self.notify if not any(name in arch.numbers() for arch in ARCHITECTURES))
+        unknown = sorted(self.notify.difference(*(arch.numbers() for arch in ARCHITECTURES)))
         if unknown:
             message = f"no such system call: {', '.join(unknown)}"
             raise InvalidTextError(message, "use the names of the kernel's own table, such as openat or connect")

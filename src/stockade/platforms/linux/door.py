@@ -13,7 +13,7 @@ from _socket import AF_UNIX, SOCK_SEQPACKET, socket
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
-from stockade.platforms.linux.jail import package_root
+from stockade.platforms.linux.keeper_process import package_root
 from stockade.platforms.linux.visitor import SOCKET
 from stockade.platforms.temporary import TemporaryDirectory
 

@@ -72,6 +72,7 @@ class Setting:
         "grounds",
         "note",
         "rights",
+        "spare",
         "supervised",
         "unsupervised",
         "writable_processes",
@@ -90,12 +91,13 @@ class Setting:
         supervised: bool = False,
         unsupervised: Callable[[], bytes] = bytes,
         note: bytes = b"",
+        spare: bool = True,
     ) -> None:
         """Take ``files`` as the limit of open files that the owner had.
 
         ``rights`` are those that Landlock denies, but for the writable ``grounds``; 0 where there is no Landlock.
         ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
-        ``note`` says why there is no supervisor, if that is known before.
+        ``note`` says why there is no supervisor, if that is known before. ``spare``: a next command is expected.
         """
         self.capabilities = capabilities
         self.filters = filters
@@ -107,6 +109,7 @@ class Setting:
         self.supervised = supervised
         self.unsupervised = unsupervised
         self.note = note
+        self.spare = spare
 
 
 class _Step:

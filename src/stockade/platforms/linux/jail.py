@@ -12,12 +12,11 @@ from __future__ import annotations
 
 import os
 import select
-import sys
 from errno import EPERM
 
 from stockade.annotation import TYPE_CHECKING, Literal
 from stockade.errors import StockadeError, UnavailableError
-from stockade.platforms.linux import message
+from stockade.platforms.linux import keeper_process, message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import MAXIMUM_DESCRIPTORS, Channel, Packet
 from stockade.suppress import suppress
@@ -29,15 +28,6 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.mount import JailSpec, Mount
     from stockade.platforms.linux.passage import Passage
 
-_START = """\
-import os, sys
-sys.path.append(sys.argv[1])
-from stockade.platforms.linux.keeper import main
-main(sys.argv[2], sys.argv[3])
-os._exit(0)  # taking an interpreter apart takes milliseconds, for which the owner would wait
-"""
-_PACKAGE_DEPTH = 4
-_CHANNEL = 3
 #: Seconds after which helpers that do not end are ended.
 _PATIENCE = 10.0
 
@@ -147,7 +137,14 @@ class Jail:
         helpers remove from it what belongs to nobody. ``passage`` is how they come to user namespaces, first.
         """
         passage = passage or passages.usual()
-        return cls(*_start_keeper(passage, leavings), passage, leavings)
+        return cls(*keeper_process.spawn(passage, leavings), passage, leavings)
+
+    @classmethod
+    def fork(cls, leavings: str) -> Jail:
+        """Start the helpers as forks of this process, which is quicker, if it was started for one command only."""
+        if passages.usual() != "direct" or not keeper_process.can_fork():
+            return cls.start(leavings)
+        return cls(*keeper_process.fork(leavings), "direct", leavings)
 
     def build(
         self,
@@ -168,6 +165,7 @@ class Jail:
             fresh_processes=spec.fresh_processes,
             sockets=[os.fsencode(text) for text in spec.sockets],
             shared=len(shared) if self._passage == "direct" else 0,
+            spare=spec.spare,
             host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
         packet = build.packet()
@@ -203,7 +201,7 @@ class Jail:
 
     def _try_passage(self, passage: Passage, plan: Packet) -> None:
         """Start new helpers by another passage and send them the same plan."""
-        self.pid, self._channel = _start_keeper(passage, self._leavings)
+        self.pid, self._channel = keeper_process.spawn(passage, self._leavings)
         self._passage = passage
         self._state = "building"
         with suppress(UnavailableError):  # it may have ended already; then there is no answer either
@@ -349,34 +347,6 @@ def _encoded(environment: Mapping[str, str]) -> dict[bytes, bytes]:
     return encoded
 
 
-def _start_keeper(passage: Passage, leavings: str) -> tuple[int, Channel]:
-    words = passages.words_for(passage, [sys.executable, "-I", "-S", "-c", _START, package_root(), passage, leavings])
-    mine, theirs = Channel.pair()
-    nothing = os.open(os.devnull, os.O_RDWR)
-    try:
-        streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(3)]
-        actions = [*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)]
-        pid = os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True)
-        _introduce(mine)
-    except OSError as error:
-        mine.close()
-        text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
-        raise UnavailableError(text, "check the Python installation and the limit of processes") from error
-    finally:
-        theirs.close()
-        os.close(nothing)
-    return pid, mine
-
-
-def _introduce(channel: Channel) -> None:
-    """Tell a keeper whom to watch: a process of this number could be another one by the time it looks."""
-    own = os.pidfd_open(os.getpid())
-    try:
-        channel.send(Packet(message.OWNER, 0, b"", (own,)))
-    finally:
-        os.close(own)
-
-
 def _answer(packet: Packet) -> Answer:
     if packet.kind == message.STARTED:
         return Started(packet.number)
@@ -396,11 +366,3 @@ def _answer(packet: Packet) -> Answer:
 def _failed(packet: Packet) -> Failed:
     failed = message.Failed.read(packet)
     return Failed(packet.number, failed.error, failed.step.decode(), os.fsdecode(failed.path))
-
-
-def package_root() -> str:
-    """Return the directory from which this package is imported."""
-    path = os.path.abspath(__file__)
-    for _ in range(_PACKAGE_DEPTH):
-        path = os.path.dirname(path)
-    return path

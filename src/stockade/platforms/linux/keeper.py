@@ -312,6 +312,7 @@ class _Construction:
             files=self.files,
             rights=landlock.handled(landlock.version()),
             grounds=landlock.outermost(self.build.mounts, _WRITABLE),
+            spare=self.build.spare,
         )
 
 

@@ -1,7 +1,7 @@
 """The launcher: process 1 of the session's pid namespace, inside the jail, with its capabilities.
 
-It keeps one first process ready (see ``first_process``), hands each request to it, and answers when
-the command and all that it started are gone. Copies of the jail's mounts are used again by later
+It keeps one first process ready (see ``first_process``), unless no next command is expected, hands each request to it,
+and answers when the command and all that it started are gone. Copies of the jail's mounts are used again by later
 commands, for copying them is what grows with the number of protected places.
 
 Rules: single-threaded and small, for it forks once per command; everything is imported and opened
@@ -130,7 +130,7 @@ class Launcher:
                 elif not self.hear_others(descriptor, event):
                     return
             self.say_rest()
-            if self.spare is None:
+            if self.spare is None and self.setting.spare:
                 self.replace_spare()
 
     def hear_others(self, descriptor: int, event: int) -> bool:

@@ -63,7 +63,7 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "mounts", "shared", "sockets")
+    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "mounts", "shared", "sockets", "spare")
 
     def __init__(  # noqa: PLR0913 - the fields of one message
         self,
@@ -75,13 +75,14 @@ class Build:
         host_ports: list[bytes] | None = None,
         confinement: bytes = b"",
         sockets: list[bytes] | None = None,
+        spare: bool = True,
     ) -> None:
         """Take mounts as operation, target, source.
 
         ``confinement`` names the usual filter, which comes before the others; empty for none.
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
         ``host_ports`` are those of the host that are to be reached inside at the same address. ``sockets`` are
-        patterns of the unix sockets that may be reached by path.
+        patterns of the unix sockets that may be reached by path. ``spare``: a next command is expected.
         """
         self.mounts = mounts
         self.filters = filters
@@ -90,10 +91,11 @@ class Build:
         self.host_ports = host_ports or []
         self.confinement = confinement
         self.sockets = sockets or []
+        self.spare = spare
 
     def packet(self) -> Packet:
         """Write it."""
-        flags = bytes((self.fresh_processes, self.shared))
+        flags = bytes((self.fresh_processes, self.shared, self.spare))
         lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets)]
         return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), self.confinement, *lists]))
 
@@ -109,6 +111,7 @@ class Build:
             host_ports=unpack(host_ports),
             confinement=confinement,
             sockets=unpack(sockets),
+            spare=bool(flags[2]),
         )
 
 

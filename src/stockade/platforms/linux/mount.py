@@ -63,6 +63,7 @@ class JailSpec(Value):
     that a supervisor lets be reached by path. ``fresh_processes`` off leaves the surroundings'
     /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
+    ``spare`` off: no first process is kept ready for a next command, since none is expected.
     """
 
     mounts: tuple[Mount, ...]
@@ -70,6 +71,7 @@ class JailSpec(Value):
     fresh_processes: bool = True
     confinement: bytes = b""
     sockets: tuple[str, ...] = ()
+    spare: bool = True
 
     def check(self) -> None:
         """Refuse an order in which a later mount would undo an earlier one."""

@@ -112,7 +112,7 @@ class Porter:
 def _spawn() -> tuple[int, Channel]:
     import sys
 
-    from stockade.platforms.linux.jail import package_root
+    from stockade.platforms.linux.keeper_process import package_root
 
     words = [sys.executable, "-I", "-S", "-c", _START, package_root()]
     mine, theirs = Channel.pair()

@@ -13,6 +13,7 @@ import sys
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.distribution import this_distribution
 from stockade.platforms.linux.facts import Facts, Programs, Trials, container_marks
+from stockade.platforms.linux.keeper_process import package_root
 from stockade.platforms.requirements import find_anywhere
 
 if TYPE_CHECKING:
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _SYSCTL: Final = "/proc/sys/"
 _CGROUP_ROOTS: Final = ("/sys/fs/cgroup", "/sys/fs/cgroup/unified")
 _PATIENCE: Final = 20.0
-_PACKAGE_DEPTH: Final = 4
 _TRIAL: Final = """\
 import sys
 sys.path.append(sys.argv[1])
@@ -34,7 +34,7 @@ def read_facts(*, build: bool = True) -> Facts:
     """Read and try everything; takes about 100 ms. Without ``build`` no whole jail is tried."""
     kernel = os.uname()
     status = fields(_read("/proc/self/status"))
-    tried = parse_trials(_output([sys.executable, "-I", "-S", "-c", _TRIAL, _package_root()]))
+    tried = parse_trials(_output([sys.executable, "-I", "-S", "-c", _TRIAL, package_root()]))
     trials, landlock, absent = tried
     walls, unrouted = _walls(fresh_processes=True) if build else (None, None)
     weaker_walls, weakly_unrouted = _walls(fresh_processes=False) if walls else (None, None)
@@ -198,11 +198,3 @@ def _output(words: Sequence[str]) -> str:
     except (OSError, ValueError, subprocess.SubprocessError):
         return ""
     return ran.stdout.decode("utf-8", "replace")
-
-
-def _package_root() -> str:
-    """Return the directory from which this package is imported."""
-    path = os.path.abspath(__file__)
-    for _ in range(_PACKAGE_DEPTH):
-        path = os.path.dirname(path)
-    return path

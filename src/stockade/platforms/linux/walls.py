@@ -227,7 +227,7 @@ class LinuxWalls:
 
     def _plan(self, policy: SandboxPolicy) -> Plan:
         """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
-        if self._once and not self._ticket:
+        if self._is_first_of_one():
             return _possible(plan_now(policy.files))
         if self._scan is None:
             self._scan = Scan(policy.files)
@@ -255,6 +255,7 @@ class LinuxWalls:
                 sockets=_sockets(policy),
                 observe=self._observe,
             )
+            spec = spec.but(spare=not self._is_first_of_one())
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
             jail.build(spec, lease.descriptors, self._commons.shared, ports)
@@ -273,9 +274,12 @@ class LinuxWalls:
         if old is not None and not old.busy:
             self._drop(old)
 
+    def _is_first_of_one(self) -> bool:
+        return self._once and not self._ticket
+
     def _footing(self, targets: Iterable[str]) -> Footing | None:
         """Return what tells later whether mounts still lie where they were laid; a jail for one command needs none."""
-        if self._once and not self._ticket:
+        if self._is_first_of_one():
             return None
         from stockade.platforms.linux.footing import Footing
 
