@@ -51,7 +51,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
         pytest.param("mkdirat", b"new/", 0, True, id="a directory with a slash"),
         pytest.param("mkdirat", b"file", 0, True, id="a directory that is there"),
         pytest.param("mkdirat", b"absent", 0, False, id="a directory that is kept missing"),
-        pytest.param("mkdirat", b"missing/new", 0, False, id="a directory in a missing one"),
+        pytest.param("mkdirat", b"missing/new", 0, True, id="a directory in a missing one"),
+        pytest.param("mkdirat", b"link/new", 0, False, id="a directory behind a link to nowhere"),
         pytest.param("unlinkat", b"file", 0, True, id="removal"),
         pytest.param("unlinkat", b"missing/file", 0, False, id="removal from a missing directory"),
         pytest.param("fchmodat", b"file", 0, True, id="mode"),
@@ -72,6 +73,25 @@ def test_what_is_certain(place: bytes, name: str, path: bytes, flags: int, *, ex
 @pytest.mark.parametrize("name", ["mkdirat", "unlinkat", "fchmodat"])
 def test_what_is_the_callers_own_is_looked_at(name: str, path: bytes) -> None:
     assert not _possible(name, CWD, path)
+
+
+@pytest.mark.parametrize("path", [b"/new", b"//new", b"/proc/new"])
+def test_what_cannot_be_made_at_the_root_is_looked_at(path: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "access", lambda *_, **__: False)
+    assert not _possible("mkdir", path)
+
+
+def test_an_open_file_by_its_name_among_the_callers_own(place: bytes) -> None:
+    here, closed = os.open(place, os.O_RDONLY), os.open(place, os.O_RDONLY)
+    os.close(closed)
+    try:
+        assert _possible("chmod", b"/proc/self/fd/%d" % here)
+        assert not _possible("chmod", b"/proc/self/fd/%d" % closed)
+        assert not _possible("mkdir", b"/proc/self/fd/%d/new" % here)
+        assert not _possible("chmod", b"/proc/self/fd/")
+        assert not _possible("chmod", b"/proc/self/fd/../comm")
+    finally:
+        os.close(here)
 
 
 def test_a_mount_is_not_moved_quickly(place: bytes) -> None:

@@ -29,6 +29,8 @@ _EXCLUSIVE = os.O_CREAT | os.O_EXCL
 _CREATING = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
 #: The caller has its own of these: by way of them, a path that is looked up from outside means something else.
 _OWN = (b"/proc/", b"/dev/")
+#: What C libraries make of a call on an open file for which they have none.
+_OWN_FILES = b"/proc/self/fd/"
 
 
 def quick(changes: Mapping[int, tuple[Use, ...]], absent_names: frozenset[bytes]) -> dict[int, Quick]:
@@ -60,12 +62,17 @@ def _located(use: Use) -> Callable[[int, Notification], bytes]:
         address = asked[at]
         text = read_text(thread, address) if address else b""
         if text[:1] == b"/" or not text:
-            return text
+            return _named_by_number(thread, text) if text.startswith(_OWN_FILES) else text
         if has_directory and (start := asked[directory] & _WORD) != _WORKING_DIRECTORY:
             return b"%d/fd/%d/%b" % (thread, start, text)
         return b"%d/cwd/%b" % (thread, text)
 
     return locate
+
+
+def _named_by_number(thread: int, path: bytes) -> bytes:
+    number = path[len(_OWN_FILES) :]
+    return b"%d/fd/%b" % (thread, number) if number.isdigit() else path
 
 
 def _of_descriptor(index: int) -> Quick:
@@ -107,7 +114,10 @@ def _of_creation(use: Use, absent: frozenset[bytes]) -> Quick:
         above, _, name = path.rpartition(b"/")
         if name in absent or not name or path.startswith(_OWN):
             return False
-        return os.access(above or b"/", os.W_OK) or os.access(path, os.F_OK, follow_symlinks=False)
+        if os.access(above or b"/", os.W_OK) or os.access(path, os.F_OK, follow_symlinks=False):
+            return True
+        # Who makes a whole way tries its end first: without what is above it, nothing can be made there anyway.
+        return glance.is_missing(above or b"/")
 
     return possible
 
