@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import shutil
 import socket
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
@@ -109,3 +111,19 @@ def test_tmux_works_with_its_own_socket(tools_bench: Bench, *, allowed: bool) ->
         f" && until {TMUX} capture-pane -pt one | grep -c hello; do sleep 0.05; done && {TMUX} kill-server"
     )
     assert int(said.split()[-1]) >= 1
+
+
+POSTGRES = """
+export LC_ALL=C
+initdb -D "$PWD/data" -A trust -U postgres -E UTF8 >log 2>&1 || { tail -5 log; exit 1; }
+pg_ctl -D "$PWD/data" -o "-k $TMPDIR -h ''" -l log -w start >/dev/null || { tail -5 log; exit 1; }
+psql -h "$TMPDIR" -U postgres -Atqc 'create table t(x int); insert into t values (42); select x from t'
+pg_ctl -D "$PWD/data" -w stop >/dev/null
+"""
+
+# It refuses to run as root, wherever that is.
+if os.geteuid() and shutil.which("initdb") and shutil.which("pg_ctl") and shutil.which("psql"):
+
+    def test_a_postgres_server_is_reached_by_its_unix_socket(tools_bench: Bench) -> None:
+        done = tools_bench.run(POSTGRES)
+        assert (done.stdout, done.violations) == (b"42\n", ()), done.stderr
