@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import ctypes
 import os
-from typing import TYPE_CHECKING
+import tempfile
+from pathlib import Path
 
 import pytest
 
 from stockade.platforms.linux.calls import CHANGES
 from stockade.platforms.linux.quick import quick
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 CWD = 0xFFFF_FF9C
 CREATING = os.O_WRONLY | os.O_CREAT
@@ -92,6 +90,17 @@ def test_an_open_file_by_its_name_among_the_callers_own(place: bytes) -> None:
         assert not _possible("chmod", b"/proc/self/fd/../comm")
     finally:
         os.close(here)
+
+
+def test_the_callers_own_memory_is_looked_at_where_the_caller_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir("/proc")
+    folder = Path(tempfile.mkdtemp(dir="/dev/shm"))  # noqa: S108 - it is what this is about
+    try:
+        assert _possible("mkdir", b"%b/new" % os.fsencode(folder))
+        assert _possible("open", b"%b/new" % os.fsencode(folder), CREATING)
+        assert not _possible("open", b"%b/new" % os.fsencode(folder), os.O_WRONLY)
+    finally:
+        folder.rmdir()
 
 
 def test_a_mount_is_not_moved_quickly(place: bytes) -> None:

@@ -31,6 +31,7 @@ _CREATING = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
 _OWN = (b"/proc/", b"/dev/")
 #: What C libraries make of a call on an open file for which they have none.
 _OWN_FILES = b"/proc/self/fd/"
+_OWN_MEMORY = b"/dev/shm/"  # noqa: S108 - it is the caller's
 
 
 def quick(changes: Mapping[int, tuple[Use, ...]], absent_names: frozenset[bytes]) -> dict[int, Quick]:
@@ -62,7 +63,7 @@ def _located(use: Use) -> Callable[[int, Notification], bytes]:
         address = asked[at]
         text = read_text(thread, address) if address else b""
         if text[:1] == b"/" or not text:
-            return _named_by_number(thread, text) if text.startswith(_OWN_FILES) else text
+            return _seen_from_outside(thread, text) if text.startswith(_OWN) else text
         if has_directory and (start := asked[directory] & _WORD) != _WORKING_DIRECTORY:
             return b"%d/fd/%d/%b" % (thread, start, text)
         return b"%d/cwd/%b" % (thread, text)
@@ -70,9 +71,11 @@ def _located(use: Use) -> Callable[[int, Notification], bytes]:
     return locate
 
 
-def _named_by_number(thread: int, path: bytes) -> bytes:
-    number = path[len(_OWN_FILES) :]
-    return b"%d/fd/%b" % (thread, number) if number.isdigit() else path
+def _seen_from_outside(thread: int, path: bytes) -> bytes:
+    """Return a path that means here what the caller's own means there, if there is one."""
+    if path.startswith(_OWN_FILES) and (number := path[len(_OWN_FILES) :]).isdigit():
+        return b"%d/fd/%b" % (thread, number)
+    return b"%d/root%b" % (thread, path) if path.startswith(_OWN_MEMORY) else path
 
 
 def _of_descriptor(index: int) -> Quick:
