@@ -31,7 +31,7 @@ _CREATING = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
 _OWN = (b"/proc/", b"/dev/")
 #: What C libraries make of a call on an open file for which they have none.
 _OWN_FILES = b"/proc/self/fd/"
-_OWN_MEMORY = b"/dev/shm/"  # noqa: S108 - it is the caller's
+_OWN_MEMORY = b"/dev/shm/"
 
 
 def quick(changes: Mapping[int, tuple[Use, ...]], absent_names: frozenset[bytes]) -> dict[int, Quick]:
