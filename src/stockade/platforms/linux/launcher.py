@@ -131,6 +131,8 @@ class Launcher:
                     return
             self.say_rest()
             if self.spare is None and self.setting.spare:
+                # Who was just given a request may be waiting for this very processor, and forking takes a while.
+                os.sched_yield()
                 self.replace_spare()
 
     def hear_others(self, descriptor: int, event: int) -> bool:
