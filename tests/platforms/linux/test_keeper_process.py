@@ -89,5 +89,13 @@ def test_a_process_with_threads_is_not_forked() -> None:
     assert str(told["words"]).startswith(sys.executable)
 
 
+def test_where_threads_cannot_be_counted_nothing_is_forked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: str) -> list[str]:
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(os, "listdir", refuse)
+    assert not keeper_process.can_fork()
+
+
 def test_the_package_is_found_from_its_root() -> None:
     assert os.path.isfile(os.path.join(keeper_process.package_root(), "stockade", "__init__.py"))

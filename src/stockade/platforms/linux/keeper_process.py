@@ -19,6 +19,7 @@ from stockade.errors import UnavailableError
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.suppress import suppress
 
 if TYPE_CHECKING:
     from stockade.platforms.linux.passage import Passage
@@ -61,7 +62,10 @@ def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
 
 def can_fork() -> bool:
     """Tell whether this process may be forked: with one thread nobody holds a lock that a fork would need."""
-    return len(os.listdir("/proc/self/task")) == 1
+    try:
+        return len(os.listdir("/proc/self/task")) == 1
+    except OSError:
+        return False  # nobody can tell
 
 
 def fork(leavings: str) -> tuple[int, Channel]:
@@ -113,7 +117,7 @@ def _rename() -> None:
     import ctypes
 
     os.environ.clear()
-    with open(b"/proc/self/comm", "wb", buffering=0) as file:
+    with suppress(OSError), open(b"/proc/self/comm", "wb", buffering=0) as file:  # read-only in some containers
         file.write(_SHORT_NAME)
     with open(b"/proc/self/stat", "rb", buffering=0) as file:
         fields = file.read(4096).rpartition(b")")[2].split()
