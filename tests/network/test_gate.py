@@ -84,6 +84,27 @@ def test_an_answer_becomes_a_decision(answer: Answer, reason: Reason, detail: st
     run(scene())
 
 
+@pytest.mark.parametrize(
+    ("given_rules", "target", "reason"),
+    [
+        pytest.param(rules(), "127.0.0.1", Reason.FORBIDDEN_ADDRESS, id="not to be asked about"),
+        pytest.param(rules(), "0x7f.1", Reason.FORBIDDEN_ADDRESS, id="in any spelling"),
+        pytest.param(rules("127.0.0.1"), "127.0.0.1", Reason.ALLOWED, id="opened"),
+        pytest.param(rules(), "8.8.8.8", Reason.ANSWERED_YES, id="an ordinary address"),
+        pytest.param(rules(), "localhost", Reason.ANSWERED_YES, id="a name is judged later"),
+        pytest.param(rules("", "127.0.0.1"), "127.0.0.1", Reason.DENIED, id="denied by a rule"),
+        pytest.param(rules(), "a b", Reason.MALFORMED_HOST, id="malformed"),
+    ],
+)
+def test_an_address_is_judged_before_anybody_is_asked(given_rules: NetworkRules, target: str, reason: Reason) -> None:
+    async def scene() -> None:
+        person = Person(ONCE)
+        decision = await Gate(given_rules, person).caller("c1").decide(target, 80)
+        assert (decision.reason, len(person.asked)) == (reason, reason is Reason.ANSWERED_YES)
+
+    run(scene())
+
+
 def test_once_is_for_one_connection_as_long_as_it_lasts() -> None:
     async def scene() -> None:
         person = Person(ONCE, DENY)

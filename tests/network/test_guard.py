@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.network.guard import Checked, Danger, check, check_literal, danger, danger_of_name, opened
+from stockade.network.guard import Checked, Danger, check, danger, danger_of_name, opened
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host, HostKind
@@ -187,22 +187,6 @@ def test_the_denial_of_a_denied_address_names_the_rule() -> None:
     decision = decide(given_rules, "a.com", 443, can_ask=False)
     denied = check(decision, given_rules, hosts("8.8.8.8")).decision
     assert (denied.reason, denied.rule, denied.detail) == (Reason.DENIED, rule("8.8.8.8"), "it leads to 8.8.8.8")
-
-
-@pytest.mark.parametrize(
-    ("given_rules", "target", "reason"),
-    [
-        pytest.param(rules(), "127.0.0.1", Reason.FORBIDDEN_ADDRESS, id="not to be asked about"),
-        pytest.param(rules(), "0x7f.1", Reason.FORBIDDEN_ADDRESS, id="in any spelling"),
-        pytest.param(rules("127.0.0.1"), "127.0.0.1", Reason.ALLOWED, id="opened"),
-        pytest.param(rules(), "8.8.8.8", Reason.ASK, id="an ordinary address"),
-        pytest.param(rules(), "localhost", Reason.ASK, id="a name is judged later"),
-        pytest.param(rules("", "127.0.0.1"), "127.0.0.1", Reason.DENIED, id="denied by a rule"),
-        pytest.param(rules(), "a b", Reason.MALFORMED_HOST, id="malformed"),
-    ],
-)
-def test_a_literal_is_judged_before_anybody_is_asked(given_rules: NetworkRules, target: str, reason: Reason) -> None:
-    assert check_literal(decide(given_rules, target, 80, can_ask=True), given_rules, OWN).reason is reason
 
 
 def test_a_literal_opens_its_own_port_alone() -> None:

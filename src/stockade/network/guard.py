@@ -178,16 +178,6 @@ def check(
     return Checked(refusal)
 
 
-def check_literal(
-    decision: NetworkDecision, rules: NetworkRules, own: AbstractSet[Host] = frozenset()
-) -> NetworkDecision:
-    """Judge a destination before it is resolved, or before somebody is asked: an address is judged, a name passes."""
-    destination = decision.destination
-    if destination is None or destination.host.kind is HostKind.NAME:
-        return decision
-    return _refused(decision, rules, destination, own) or decision
-
-
 def opened(rules: NetworkRules, address: Host, port: Port) -> bool:
     """Say whether the allowed list holds this very address on this port."""
     return any(rule.value.host == address and rule.value.matches(address, port) for rule in rules.allowed)
