@@ -99,3 +99,32 @@ def test_where_threads_cannot_be_counted_nothing_is_forked(monkeypatch: pytest.M
 
 def test_the_package_is_found_from_its_root() -> None:
     assert os.path.isfile(os.path.join(keeper_process.package_root(), "stockade", "__init__.py"))
+
+
+@pytest.mark.parametrize("way", ["start", "fork"])
+def test_a_keeper_that_is_killed_at_once_is_missed_in_words(way: str) -> None:
+    program = f"""
+import os, signal
+from stockade.errors import UnavailableError
+from stockade.platforms.linux.jail import Jail
+from stockade.platforms.linux.mount import JailSpec
+
+fork, spawn = os.fork, os.posix_spawn
+
+def doomed(*arguments, **options):
+    pid = spawn(*arguments, **options) if arguments else fork()
+    if pid:
+        os.kill(pid, signal.SIGKILL)
+        os.waitid(os.P_PID, pid, os.WEXITED)
+    return pid
+
+os.fork = os.posix_spawn = doomed
+try:
+    jail = Jail.{way}("")
+    jail.build(JailSpec(()))
+    jail.wait_ready()
+except UnavailableError as error:
+    print(error.hint)
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
+    assert (ran.returncode, ran.stdout, ran.stderr) == (0, "somebody killed them: try again\n", "")

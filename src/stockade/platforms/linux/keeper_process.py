@@ -71,24 +71,31 @@ def can_fork() -> bool:
 def fork(leavings: str) -> tuple[int, Channel]:
     """Start a keeper as a fork of this process; return its process and the channel to it."""
     mine, theirs = Channel.pair()
+    try:
+        pid = _fork(theirs, leavings)
+        _introduce(mine)
+    except OSError as error:
+        mine.close()
+        text = f"cannot start the sandbox's helper: {error.strerror}"
+        raise UnavailableError(text, _HINT) from error
+    finally:
+        theirs.close()
+    return pid, mine
+
+
+def _fork(channel: Channel, leavings: str) -> int:
     # A signal is the owner's, and must find no handler of the owner's in the fork.
     before = signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     try:
         pid = os.fork()
         if pid == 0:
             try:
-                _become_keeper(theirs, before, leavings)
+                _become_keeper(channel, before, leavings)
             finally:
                 os._exit(0)
-    except OSError as error:
-        mine.close()
-        text = f"cannot start the sandbox's helper: {error.strerror}"
-        raise UnavailableError(text, _HINT) from error
+        return pid
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        theirs.close()
-    _introduce(mine)
-    return pid, mine
 
 
 def _become_keeper(channel: Channel, mask: set[int], leavings: str) -> None:
