@@ -6,6 +6,7 @@ import re
 import signal
 import socket
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest.mock import Mock, call
@@ -70,14 +71,40 @@ def test_the_tree_dies_with_us(outside: Outside) -> None:
 def test_before_the_command_runs_a_signal_ends_us() -> None:
     forwarding = Forwarding()
     try:
-        with pytest.raises(Interrupted) as caught:
-            signal.raise_signal(signal.SIGTERM)
         signal.raise_signal(signal.SIGCONT)
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted) as caught:
+            forwarding.hold()
         assert caught.value.number == signal.SIGTERM
         assert forwarding.unrunnable() is None
     finally:
         forwarding.end()
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_who_insists_ends_us_where_we_are() -> None:
+    forwarding = Forwarding()
+    try:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted) as caught:
+            signal.raise_signal(signal.SIGTERM)
+        assert caught.value.number == signal.SIGTERM
+    finally:
+        forwarding.end()
+
+
+def test_what_never_comes_to_an_end_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.cli.running._PATIENCE", 0.05)
+    forwarding = Forwarding()
+    try:
+        signal.raise_signal(signal.SIGTERM)
+        with pytest.raises(Interrupted) as caught:
+            time.sleep(30)
+        assert caught.value.number == signal.SIGTERM
+    finally:
+        forwarding.end()
+    assert signal.getitimer(signal.ITIMER_REAL) == (0, 0)
 
 
 @pytest.mark.parametrize("point", ["hold", "started"])
@@ -86,6 +113,7 @@ def test_a_signal_that_python_dropped_ends_us_soon_without_a_word(
 ) -> None:
     class Falling:
         def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
             signal.raise_signal(signal.SIGTERM)
 
     forwarding = Forwarding()

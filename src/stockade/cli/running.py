@@ -1,7 +1,7 @@
 """What `run` and `shell` have in common: a sandbox from the settings here, and signals passed on.
 
-A signal that reaches us before the command is launched ends us, cleanly; later it goes to the command, and what the
-command makes of it is our exit status.
+A signal that reaches us before the command is launched ends us as soon as nothing is half made; later it goes to the
+command, and what the command makes of it is our exit status.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ _PASSED_ON: Final = (
 )
 _MANY: Final = 4096
 _STOPPING: Final = 0.05
+#: Seconds that who makes walls has to come to an end with it, after somebody wants us to end.
+_PATIENCE: Final = 2.0
 _UNRUNNABLE: Final = (126, 127)
 VIOLATIONS: Final = ("summary", "full", "json", "off")
 
@@ -177,7 +179,10 @@ class Forwarding:
         self._before[signal.SIGTSTP] = signal.signal(signal.SIGTSTP, self._stop)
 
     def hold(self) -> None:
-        """Keep what comes from now on for the command, which is about to be launched; the same signal twice ends us."""
+        """Keep what comes from now on for the command, which is about to be launched; the same signal twice ends us.
+
+        Nothing is half made here: if somebody wants us to end, we do.
+        """
         if self._came is not None:
             raise Interrupted(self._came)
         self._held = True
@@ -195,6 +200,8 @@ class Forwarding:
 
     def end(self) -> None:
         """Give the signals back."""
+        if signal.SIGALRM in self._before:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         sys.unraisablehook = self._told_before
@@ -220,8 +227,17 @@ class Forwarding:
             self._waiting.append(number)
             self._send()
         elif number != signal.SIGCONT:
-            self._came = number
-            raise Interrupted(number)
+            # What is half made is finished first, and then taken down in order; who insists, ends it where it is.
+            insists, self._came = number == self._came or number in self._waiting, number
+            if insists:
+                raise Interrupted(number)
+            if signal.SIGALRM not in self._before:
+                self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._lose_patience)
+            signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+
+    def _lose_patience(self, _number: int, _frame: object) -> None:
+        if self._target is None and self._came is not None:
+            raise Interrupted(self._came)
 
     def _dropped(self, unraisable: sys.UnraisableHookArgs) -> None:
         """Say nothing of a signal that came while Python cleaned an object up: it is remembered, and ends us soon."""
