@@ -76,6 +76,7 @@ def test_before_the_command_runs_a_signal_ends_us() -> None:
         with pytest.raises(Interrupted) as caught:
             forwarding.hold()
         assert caught.value.number == signal.SIGTERM
+        assert signal.getitimer(signal.ITIMER_REAL) == (0, 0), "taking down is not to be interrupted"
         assert forwarding.unrunnable() is None
     finally:
         forwarding.end()
@@ -353,3 +354,10 @@ def _until_gone(pid: int) -> None:
             return
         time.sleep(0.01)
     pytest.fail(f"{pid} still runs")
+
+
+def test_the_command_learns_nothing_from_the_helper_that_it_sees(outside: Outside) -> None:
+    line = "tr -d '\\0' </proc/1/cmdline; cat /proc/1/comm /proc/1/environ /proc/1/mem /proc/1/maps"
+    status, out, err = ended(outside.start("run", "-c", f"{line} # hush"))
+    assert (status, out) == (1, b"keeper of a sandboxkeeper\n")
+    assert err.count(b"Permission denied") == 3

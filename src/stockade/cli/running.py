@@ -183,8 +183,7 @@ class Forwarding:
 
         Nothing is half made here: if somebody wants us to end, we do.
         """
-        if self._came is not None:
-            raise Interrupted(self._came)
+        self._end_if_wanted()
         self._held = True
 
     def to(self, sandbox: BlockingSandbox) -> Callable[[Running], None]:
@@ -192,8 +191,7 @@ class Forwarding:
 
         def started(running: Running) -> None:
             self._target = sandbox, running
-            if self._came is not None:
-                raise Interrupted(self._came)
+            self._end_if_wanted()
             self._send()
 
         return started
@@ -234,6 +232,11 @@ class Forwarding:
             if signal.SIGALRM not in self._before:
                 self._before[signal.SIGALRM] = signal.signal(signal.SIGALRM, self._lose_patience)
             signal.setitimer(signal.ITIMER_REAL, _PATIENCE)
+
+    def _end_if_wanted(self) -> None:
+        if self._came is not None:
+            signal.setitimer(signal.ITIMER_REAL, 0)  # what is taken down now is not to be interrupted
+            raise Interrupted(self._came)
 
     def _lose_patience(self, _number: int, _frame: object) -> None:
         if self._target is None and self._came is not None:
