@@ -18,8 +18,8 @@ if os.uname().sysname != "Linux":
 @pytest.fixture
 def family() -> Iterator[subprocess.Popen[str]]:
     """Run a shell with one child, and say so when both are up."""
-    # The child runs no other program, which would open and close files while it comes up.
-    words = ["bash", "-c", "(echo up; kill -STOP $BASHPID) & read; kill -KILL $!; wait"]
+    # The child says so itself, when it opens and closes no file any more.
+    words = ["bash", "-c", "bash -c 'echo up; kill -STOP $$' & read; kill -KILL $!; wait"]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         assert parent.stdin
