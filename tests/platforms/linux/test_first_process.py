@@ -73,12 +73,6 @@ def test_a_command_runs_as_it_would_outside(
             ("true",), {"directory": "/nowhere"}, "working directory: /nowhere: No such file or directory", id="cwd"
         ),
         pytest.param(
-            ("true",),
-            {"mounts": (Mount("hidden", "/nowhere"),)},
-            "mount: /nowhere: No such file or directory",
-            id="mount",
-        ),
-        pytest.param(
             ("no-such-program",),
             {"limits": ((resource.RLIMIT_CORE, 0),)},
             "exec: no-such-program: No such file or directory",
@@ -102,16 +96,6 @@ def test_limits_hold_for_the_command(jail: Jail, outcome: Outcome) -> None:
 def test_limits_without_asking_are_the_owners(jail: Jail, outcome: Outcome) -> None:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert outcome(jail, "bash", "-c", "ulimit -Sn; ulimit -Hn") == (0, f"{soft}\n{hard}\n", "")
-
-
-def test_mounts_of_one_command_are_not_there_for_the_next(jail: Jail, outcome: Outcome, tmp_path: Path) -> None:
-    (tmp_path / "secret").write_text("x")
-    (tmp_path / "kept").write_text("x")
-    own = (Mount("hidden", str(tmp_path / "secret")), Mount("read-only", str(tmp_path / "kept")))
-    line = "cat secret; echo y > kept; mv kept moved; rm secret"
-    code, out, err = outcome(jail, "sh", "-c", line, mounts=own)
-    assert (code, out, err.count("denied"), err.count("Read-only"), err.count("busy")) == (1, "", 1, 1, 2)
-    assert outcome(jail, "sh", "-c", "echo y > kept; cat secret kept") == (0, "xy\n", "")
 
 
 def test_a_terminal_becomes_the_controlling_one(jail: Jail, tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ MOUNTS = [(b"writable", b"/w", b""), (b"hidden", b"/h \xff\n", b"")]
             Build(MOUNTS, [b"12345678"], fresh_processes=False, confinement=b"all", sockets=[b"/s", b""]), 0, id="build"
         ),
         pytest.param(Run([b"true"], {}, b"/"), 1, id="run"),
-        pytest.param(Run([b"a", b""], {b"A": b"=1=", b"B": b""}, b"/d", 3, [(7, -1), (0, 9)], MOUNTS), 2, id="run-all"),
+        pytest.param(Run([b"a", b""], {b"A": b"=1=", b"B": b""}, b"/d", 3, [(7, -1), (0, 9)], 4), 2, id="run-all"),
         pytest.param(Ended(9, 1, 2, 3, alone=False), 3, id="ended"),
         pytest.param(Refused(b"write", b"/x\xff\n", 7), 5, id="refused"),
         pytest.param(Failed(errno.EPERM, b"mount", b"/x"), 4, id="failed"),
@@ -39,11 +39,6 @@ def test_each_message_is_read_as_it_was_written(said: Build | Run | Ended | Fail
     arrived, _ = decode(encode(packet))
     assert arrived.number == number
     assert _values(type(said).read(arrived)) == _values(said)
-
-
-def test_a_run_with_mounts_is_told_apart_for_its_copy_is_not_used_again() -> None:
-    plain, special = Run([b"x"], {}, b"/"), Run([b"x"], {}, b"/", mounts=MOUNTS)
-    assert [run.packet(1, ()).kind for run in (plain, special)] == [message.RUN, message.RUN_WITH_MOUNTS]
 
 
 def test_a_signal_is_read_as_it_was_written() -> None:

@@ -46,6 +46,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from stockade.platforms.linux.locked_tree import LockedTree
+
 CHANNEL = 3
 WAKE = SIGTERM
 _IGNORED_BY_PYTHON = (SIGPIPE, SIGXFSZ)
@@ -70,7 +72,10 @@ class Setting:
         "filters",
         "fresh_processes",
         "grounds",
+        "locked",
         "note",
+        "places",
+        "reuse",
         "rights",
         "spare",
         "supervised",
@@ -88,16 +93,21 @@ class Setting:
         files: tuple[int, int],
         rights: int,
         grounds: list[bytes],
+        locked: LockedTree,
+        places: list[tree.Place],
         supervised: bool = False,
         unsupervised: Callable[[], bytes] = bytes,
         note: bytes = b"",
         spare: bool = True,
+        reuse: bool = True,
     ) -> None:
         """Take ``files`` as the limit of open files that the owner had.
 
+        ``locked`` is the tree that commands get copies of; ``places`` are the mounts in it.
         ``rights`` are those that Landlock denies, but for the writable ``grounds``; 0 where there is no Landlock.
         ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
         ``note`` says why there is no supervisor, if that is known before. ``spare``: a next command is expected.
+        ``reuse``: copies of the mounts may serve one command after another.
         """
         self.capabilities = capabilities
         self.filters = filters
@@ -106,10 +116,13 @@ class Setting:
         self.files = files
         self.rights = rights
         self.grounds = grounds
+        self.locked = locked
+        self.places = places
         self.supervised = supervised
         self.unsupervised = unsupervised
         self.note = note
         self.spare = spare
+        self.reuse = reuse
 
 
 class _Step:
@@ -138,19 +151,14 @@ class StepError(Exception):
         self.step = step
 
 
-def main(channel: Channel, namespace: int | None, setting: Setting, *, with_mounts: bool = False) -> None:
-    """Prepare, wait for one request, serve it; the caller ends the process afterwards.
-
-    A request ``with_mounts`` of its own takes rights: then the process is sealed only on the way.
-    """
+def main(channel: Channel, namespace: int | None, setting: Setting) -> None:
+    """Prepare, wait for one request, serve it; the caller ends the process afterwards."""
     number = 0
     try:
         mine, copy = _prepare(channel, namespace, setting)
         rules = _rules(setting)
-        sealed = not with_mounts
-        if sealed:
-            _drop_rights(setting)
-            _install_filters(setting, mine)
+        _drop_rights(setting)
+        _install_filters(setting, mine)
         if copy is not None:
             mine.send(Packet(COPIED, 0, b"", (copy,)))
             os.close(copy)
@@ -160,7 +168,6 @@ def main(channel: Channel, namespace: int | None, setting: Setting, *, with_moun
             return
         number = packet.number
         command = _Command(Run.read(packet), packet.descriptors, setting, mine, rules)
-        command.sealed = sealed
         mine.send(command.serve(number).packet(number))
     except StepError as failure:
         Channel.adopt(CHANNEL).send(Failed.of(failure.step, failure.__cause__ or failure).packet(number))
@@ -170,17 +177,23 @@ def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> tuple
     """Get a copy of the jail's mounts with a /proc of its own; return a copy that is new, to tell the launcher."""
     # First of all: until then this descriptor is the launcher's way to the owner, who must not hear of failures here.
     os.dup2(channel.fileno(), CHANNEL, inheritable=False)
+    processes = -1
+    if setting.fresh_processes:
+        with _Step(b"fresh /proc"):
+            processes = tree.new_processes(writable=setting.writable_processes)
     with _Step(b"mount namespace"):
-        _enter_mounts(namespace, uncover=setting.fresh_processes)
+        setting.locked.enter(namespace)
+        if namespace is not None and setting.fresh_processes:
+            kernel.umount(tree.PROCESSES)  # that of the command before
+    if setting.fresh_processes:
+        with _Step(b"fresh /proc"):
+            tree.show_processes(processes, writable=setting.writable_processes)
     kernel.close_from(CHANNEL + 1)
     mine = Channel.adopt(CHANNEL)
     found = None
     if namespace is None:
         with _Step(b"mount namespace"):
             found = os.open(b"/proc/self/ns/mnt", os.O_RDONLY | os.O_CLOEXEC)
-    if setting.fresh_processes:
-        with _Step(b"fresh /proc"):
-            tree.show_processes(writable=setting.writable_processes)
     return mine, found
 
 
@@ -191,7 +204,9 @@ def _rules(setting: Setting) -> int:
 
 
 def _drop_rights(setting: Setting) -> None:
+    """Drop capabilities; the bounding set as well, for whoever enters a user namespace gets a full one."""
     with _Step(b"capabilities"):
+        kernel.limit_bounding_set(setting.capabilities)
         kernel.limit_capabilities(setting.capabilities)
 
 
@@ -232,15 +247,6 @@ def _rehearse() -> None:
     Ended(0, 0, 0, 0).packet(0)
 
 
-def _enter_mounts(namespace: int | None, *, uncover: bool) -> None:
-    if namespace is None:
-        kernel.unshare(kernel.CLONE_NEWNS)
-        return
-    kernel.setns(namespace, kernel.CLONE_NEWNS)
-    if uncover:
-        kernel.umount(b"/proc")
-
-
 class _Command:
     """One request on its way."""
 
@@ -251,7 +257,6 @@ class _Command:
         self.channel = channel
         self.rules = rules
         self.pid = 0
-        self.sealed = False
 
     def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
@@ -260,22 +265,15 @@ class _Command:
                 _require_harmless(stream)
         with _Step(b"control group"):
             self.join_groups()
-        with _Step(b"mount"):
-            for operation, target, source in self.run.mounts:
-                tree.lay(tree.Place(operation, target, source, -1))
         with _Step(b"standard stream"):
             for stream in self.streams:
                 _use_own_device(stream)
-        if not self.sealed:
-            _drop_rights(self.setting)
         with _Step(b"working directory"):
             os.chdir(self.run.directory)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
         if self.setting.rights:
             with _Step(b"landlock"):
                 landlock.restrict(self.rules, self.setting.rights, self.streams)
-        if not self.sealed:
-            _install_filters(self.setting, self.channel)
         signal(SIGINT, SIG_DFL)
         signal(WAKE, self.forward_signals)
         kernel.close_on_exec_from(CHANNEL)

@@ -25,7 +25,7 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stockade.platforms.linux.mount import JailSpec, Mount
+    from stockade.platforms.linux.mount import JailSpec
     from stockade.platforms.linux.passage import Passage
 
 #: Seconds after which helpers that do not end are ended.
@@ -35,16 +35,15 @@ _PATIENCE = 10.0
 class Request(Value):
     """One command.
 
-    ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``mounts`` are laid for this command only.
-    ``terminal`` makes the first stream the controlling terminal. ``announce`` asks for ``Started``.
-    ``groups`` are descriptors of the ``cgroup.procs`` that the command joins.
+    ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``terminal`` makes the first stream the
+    controlling terminal. ``announce`` asks for ``Started``. ``groups`` are descriptors of the ``cgroup.procs`` that the
+    command joins.
     """
 
     argv: tuple[str, ...]
     environment: Mapping[str, str]
     directory: str
     limits: tuple[tuple[int, int], ...] = ()
-    mounts: tuple[Mount, ...] = ()
     terminal: bool = False
     announce: bool = False
     groups: tuple[int, ...] = ()
@@ -105,7 +104,11 @@ class Guests(Value):
     receiving: bool
 
 
-Answer = Started | Ended | Failed | Guests | Refused
+class Covered(Value):
+    """The host replaced what a cover lay on, and the cover was laid again. The jail must outlive other commands."""
+
+
+Answer = Started | Ended | Failed | Guests | Refused | Covered
 State = Literal["new", "building", "ready", "closed"]
 
 
@@ -166,6 +169,7 @@ class Jail:
             sockets=[os.fsencode(text) for text in spec.sockets],
             shared=len(shared) if self._passage == "direct" else 0,
             spare=spec.spare,
+            reuse=spec.reuse,
             host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
         packet = build.packet()
@@ -331,7 +335,6 @@ def _run(request: Request) -> message.Run:
         os.fsencode(request.directory),
         flags,
         list(request.limits),
-        [mount.encoded() for mount in request.mounts],
         len(request.groups),
     )
 
@@ -358,6 +361,8 @@ def _answer(packet: Packet) -> Answer:
     if packet.kind == message.REFUSED:
         refused = message.Refused.read(packet)
         return Refused(packet.number, refused.operation.decode(), os.fsdecode(refused.place), refused.times)
+    if packet.kind == message.COVERED:
+        return Covered()
     if packet.kind == message.GUESTS:
         return Guests(*message.read_guests(packet))
     return _failed(packet)

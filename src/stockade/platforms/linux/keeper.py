@@ -17,6 +17,7 @@ import select
 from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
+from stockade.platforms.linux.locked_tree import Holder
 from stockade.platforms.linux.program import notifies, program, unsupervised
 from stockade.platforms.linux.supervisor import Supervision
 
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CHANNEL = 3
-_JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP | kernel.CLONE_NEWPID
+_JAIL = kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS | kernel.CLONE_NEWCGROUP
 _WRITABLE = frozenset({tree.WRITABLE, tree.TEMPORARY})
 _SIGKILL = 9
 _MAP_ME = b"m"
@@ -223,7 +224,7 @@ class _Construction:
             self.look_at_host()
             self.enter_session(keeper)
             terminals = tree.new_terminals()
-            self.enter_jail()
+            holder = self.enter_jail()
             step = b"namespace limits"
             identity.forbid_user_namespaces()
             step = b"mount"
@@ -239,9 +240,14 @@ class _Construction:
             self.owner.send(message.Failed.of(step, error).packet(0))
             return
         if pid:
+            holder.wait()
             keeper.send(Packet(_LAUNCHED, pid))
             return
-        setting = self.setting()
+        try:
+            setting = self.setting(holder)
+        except OSError as error:
+            self.owner.send(message.Failed.of(step, error).packet(0))
+            return
         supervision = self.supervision if setting.supervised else None
         launcher.main(self.owner, keeper, setting, door if masks >= 0 else None, supervision)
 
@@ -280,26 +286,30 @@ class _Construction:
         self.owner.send(packet)
         packet.close()
 
-    def enter_jail(self) -> None:
-        """Enter namespaces of this jail's own, with the ids that commands see."""
+    def enter_jail(self) -> Holder:
+        """Enter namespaces of this jail's own, with the ids that commands see; return what will lock its mounts."""
         if self.identity.privileged:
             identity.unshare_with_maps(_JAIL, self.identity.users, self.identity.groups)
-            return
-        uid, gid = self.ids
-        kernel.unshare(_JAIL)
-        identity.write_maps(b"self", b"%d 0 1" % uid, b"%d 0 1" % gid, keep_groups=True)
+        else:
+            uid, gid = self.ids
+            kernel.unshare(_JAIL)
+            identity.write_maps(b"self", b"%d 0 1" % uid, b"%d 0 1" % gid, keep_groups=True)
+        holder = Holder(self.identity.users, self.identity.groups)
+        kernel.unshare(kernel.CLONE_NEWPID)
+        return holder
 
     def unsupervised(self) -> bytes:
         """Return the filter for where nobody can answer."""
         return program(unsupervised(self.build.confinement))
 
-    def setting(self) -> Setting:
+    def setting(self, holder: Holder) -> Setting:
         """Return what every command gets alike; asked in the launcher, whose pid namespace is the jail's."""
         fresh = self.build.fresh_processes or tree.can_show_processes()
         supervised = self.supervision is not None and fresh
         if self.supervision is not None and not fresh:
             self.supervision.close()
             self.filters[0] = self.unsupervised()
+        rights = landlock.handled(landlock.version())
         return Setting(
             capabilities=self.identity.capabilities,
             filters=self.filters,
@@ -307,12 +317,16 @@ class _Construction:
             unsupervised=self.unsupervised,
             note=b"" if supervised or self.supervision is None else _NO_PROCESSES,
             fresh_processes=fresh,
-            # Root owns /proc/sys and needs no capability to write it.
-            writable_processes=self.ids[0] != 0,
+            # Root owns /proc/sys and needs no capability to write it. The cover over it is the command's own and goes
+            # with it; after that only Landlock keeps another command from a /proc that was passed to it.
+            writable_processes=self.ids[0] != 0 and rights != 0,
             files=self.files,
-            rights=landlock.handled(landlock.version()),
+            rights=rights,
+            locked=holder.take(fresh_processes=fresh),
+            places=self.places,
             grounds=landlock.outermost(self.build.mounts, _WRITABLE),
             spare=self.build.spare,
+            reuse=self.build.reuse,
         )
 
 

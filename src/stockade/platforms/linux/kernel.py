@@ -34,6 +34,7 @@ MOUNT_ATTR_NOSUID = 0x2
 MOUNT_ATTR_NODEV = 0x4
 MOUNT_ATTR_NOEXEC = 0x8
 MS_PRIVATE = 1 << 18
+MS_SHARED = 1 << 20
 MNT_DETACH = 2
 UMOUNT_NOFOLLOW = 8
 RESOLVE_NO_MAGICLINKS = 0x02
@@ -58,6 +59,9 @@ _MOUNT_SETATTR = 442
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_ADD_RULE = 445
 _LANDLOCK_RESTRICT_SELF = 446
+
+_IN_APPEARS = 0x80 | 0x100 | 0x0100_0000 | 0x0200_0000  # IN_MOVED_TO, IN_CREATE, IN_ONLYDIR, IN_DONT_FOLLOW
+_EVENTS = 65536
 
 _FSCONFIG_SET_FLAG = 0
 _FSCONFIG_SET_STRING = 1
@@ -154,6 +158,26 @@ def new_filesystem(kind: bytes, options: tuple[tuple[bytes, bytes], ...] = (), a
 def _configure(context: int, command: int, name: bytes | None, value: bytes | None) -> None:
     result = _libc.syscall(_Long(_FSCONFIG), _Long(context), _Long(command), name, value, _Long(0))
     _checked(result, name or b"")
+
+
+def new_watch() -> int:
+    """Open a queue for events of directories (inotify(7)); -1 if the user has too many."""
+    return int(_libc.inotify_init1(ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC)))
+
+
+def watch_directory(queue: int, path: bytes) -> bool:
+    """Ask for an event whenever a name appears in a directory; ``False`` if that cannot be."""
+    return bool(_libc.inotify_add_watch(ctypes.c_int(queue), path, ctypes.c_uint32(_IN_APPEARS)) >= 0)
+
+
+def read_events(queue: int) -> bytes:
+    """Return all events that wait in a queue, as the kernel writes them."""
+    events = b""
+    while True:
+        try:
+            events += os.read(queue, _EVENTS)
+        except BlockingIOError:
+            return events
 
 
 def close_from(first: int) -> None:

@@ -19,6 +19,7 @@ from errno import EMFILE
 
 from stockade.platforms.linux import first_process, kernel, message, supervisor
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.cover_watch import CoverWatch
 from stockade.platforms.linux.hearing import Hearing
 from stockade.platforms.linux.reception import FIRST_NUMBER, Reception
 from stockade.platforms.linux.supervised import Supervised
@@ -33,7 +34,7 @@ _ALONE = b"another supervisor listens around this sandbox, and the kernel allows
 class _Job:
     """A first process, waiting or at work."""
 
-    __slots__ = ("channel", "namespace", "number", "pid", "report", "reusable", "serial", "whole")
+    __slots__ = ("accompanied", "channel", "namespace", "number", "pid", "report", "serial", "whole")
 
     def __init__(self, serial: int, pid: int, channel: Channel, namespace: int | None) -> None:
         self.serial = serial
@@ -42,7 +43,8 @@ class _Job:
         self.namespace = namespace
         self.number: int | None = None
         self.report: Packet | None = None
-        self.reusable = True
+        #: Another command ran at some moment of this one's life.
+        self.accompanied = False
         self.whole = False
 
 
@@ -58,6 +60,10 @@ class Launcher:
         self.origin = os.pidfd_open(os.getpid())
         self.spare: _Job | None = None
         self.copies: list[int] = []
+        self.covers = CoverWatch(setting.places)
+        #: Copies in which a cover was laid again, and which must therefore never end before the last command.
+        self.held: list[int] = []
+        self.covered_again = False
         self.jobs: dict[int, _Job] = {}
         self.numbers: dict[int, _Job] = {}
         self.leaving: dict[int, _Job] = {}
@@ -118,22 +124,48 @@ class Launcher:
     def serve(self) -> None:
         """Serve until the owner is gone."""
         while True:
-            for descriptor, event in self.poller.poll():
+            for descriptor, event in self.poller.poll(self.covers.patience(busy=bool(self.numbers))):
                 if descriptor in self.jobs:
                     self.hear(self.jobs[descriptor])
                 elif descriptor in self.leaving:
                     self.bury(descriptor)
-                elif descriptor == self.hearing.fileno():
-                    self.hear_warden(gone=bool(event & select.POLLHUP))
-                elif self.reception.serve(descriptor):
-                    continue
-                elif not self.hear_others(descriptor, event):
+                elif not self.hear_helpers(descriptor, event) and not self.hear_others(descriptor, event):
                     return
+            if self.covers.is_due():
+                self.look_at_covers()
             self.say_rest()
             if self.spare is None and self.setting.spare:
                 # Who was just given a request may be waiting for this very processor, and forking takes a while.
                 os.sched_yield()
                 self.replace_spare()
+
+    def hear_helpers(self, descriptor: int, event: int) -> bool:
+        """Attend to the warden, the reception or the watch of the covers, if it is one of theirs."""
+        if descriptor == self.hearing.fileno():
+            self.hear_warden(gone=bool(event & select.POLLHUP))
+        elif descriptor == self.covers.descriptor:
+            if self.covers.hear():
+                self.look_at_covers()
+        else:
+            return self.reception.serve(descriptor)
+        return True
+
+    def look_at_covers(self) -> None:
+        """Lay covers again that fell with what the host replaced, and tell the owner.
+
+        A mount that came to a copy this way is not locked there. So the copies of now are held open from here on: their
+        mounts stay as long as this process, and with it every command of the jail. No copy serves another command.
+        """
+        begun = self.covers.begun
+        laid = self.covers.look()
+        if not begun and self.covers.descriptor >= 0:
+            self.poller.register(self.covers.descriptor, select.POLLIN)
+        if not laid:
+            return
+        self.covered_again = True
+        while self.copies:
+            self.held.append(self.copies.pop())
+        self.say(message.empty(message.COVERED))
 
     def hear_others(self, descriptor: int, event: int) -> bool:
         """Take what supervisor and owner say; ``False`` once one of them is gone, without whom nothing here works."""
@@ -185,13 +217,13 @@ class Launcher:
         except OSError:
             self.spare = None
 
-    def fork(self, *, with_mounts: bool = False) -> _Job:
-        """Make a first process in a pid namespace of its own; a request with mounts needs one made for it."""
+    def fork(self) -> _Job:
+        """Make a first process in a pid namespace of its own."""
         mine, theirs = Channel.pair()
         namespace = self.copies.pop() if self.copies else None
         try:
             kernel.unshare(kernel.CLONE_NEWPID)
-            pid = self.fork_and_return(theirs, namespace, with_mounts=with_mounts)
+            pid = self.fork_and_return(theirs, namespace)
         except OSError:
             mine.close()
             if namespace is not None:
@@ -205,13 +237,13 @@ class Launcher:
         self.poller.register(mine.fileno(), select.POLLIN)
         return job
 
-    def fork_and_return(self, theirs: Channel, namespace: int | None, *, with_mounts: bool) -> int:
+    def fork_and_return(self, theirs: Channel, namespace: int | None) -> int:
         """Fork into the new pid namespace; later forks shall start from the old one again."""
         try:
             pid = os.fork()
             if pid == 0:
                 try:
-                    first_process.main(theirs, namespace, self.setting, with_mounts=with_mounts)
+                    first_process.main(theirs, namespace, self.setting)
                 finally:
                     os._exit(0)
             return pid
@@ -223,7 +255,7 @@ class Launcher:
         packet = self.owner.receive()
         if packet is None or packet.kind == message.CLOSE:
             return False
-        if packet.kind in {message.RUN, message.RUN_WITH_MOUNTS}:
+        if packet.kind == message.RUN:
             self.run(packet)
         elif self.reception.obey(packet):
             pass
@@ -250,9 +282,8 @@ class Launcher:
             self.say(message.Failed(EMFILE, b"streams").packet(packet.number))
             return
         try:
-            with_mounts = packet.kind == message.RUN_WITH_MOUNTS
-            if self.spare is None or with_mounts or not self.hand(self.spare, packet):
-                self.hand(self.fork(with_mounts=with_mounts), packet, last=True)
+            if self.spare is None or not self.hand(self.spare, packet):
+                self.hand(self.fork(), packet, last=True)
         except OSError as error:
             self.say(message.Failed.of(b"fork", error).packet(packet.number))
 
@@ -270,7 +301,9 @@ class Launcher:
                 raise
             return False
         job.number = packet.number
-        job.reusable = packet.kind == message.RUN
+        if self.numbers:
+            for each in (job, *self.numbers.values()):
+                each.accompanied = True
         self.numbers[packet.number] = job
         return True
 
@@ -325,8 +358,12 @@ class Launcher:
         self.answer(job, job.report or _unreported(status, times, usage.ru_maxrss))
         if job.namespace is None:
             return
-        # One that was killed on its way may have left a copy of the mounts behind that lacks some.
-        if job.reusable and job.whole and len(self.copies) < _IDLE_COPIES:
+        # A process that was killed on its way may leave a copy that lacks some mounts. And a command that ran beside
+        # this one may hold a descriptor of this copy: it would see the next command's processes in the /proc there.
+        usable = job.whole and self.setting.reuse and not job.accompanied
+        if self.covered_again:
+            self.held.append(job.namespace)
+        elif usable and len(self.copies) < _IDLE_COPIES:
             self.copies.append(job.namespace)
         else:
             os.close(job.namespace)

@@ -1,7 +1,7 @@
 """What a session and its launcher say to each other, as bytes.
 
 Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive, close (last).
-Answers: ready, started, ended, failed, guests, refused.
+Answers: ready, started, ended, failed, guests, refused, covered (a cover that fell was laid again).
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its
 filter to the launcher, which passes the latter on to the supervisor and says to which command it was assigned. The
@@ -21,7 +21,6 @@ from stockade.platforms.linux.channel import Packet, pack, unpack
 OWNER = b"o"
 BUILD = b"b"
 RUN = b"r"
-RUN_WITH_MOUNTS = b"m"
 END = b"e"
 CLOSE = b"c"
 SIGNAL = b"s"
@@ -45,6 +44,7 @@ MASKS = b"M"
 KNOCKED = b"K"
 TELL = b"t"
 TOLD = b"T"
+COVERED = b"P"
 
 ANNOUNCE = 1
 TERMINAL = 2
@@ -63,7 +63,17 @@ def _number(data: bytes) -> int:
 class Build:
     """What the jail looks like, and what commands in it may ask of the kernel."""
 
-    __slots__ = ("confinement", "filters", "fresh_processes", "host_ports", "mounts", "shared", "sockets", "spare")
+    __slots__ = (
+        "confinement",
+        "filters",
+        "fresh_processes",
+        "host_ports",
+        "mounts",
+        "reuse",
+        "shared",
+        "sockets",
+        "spare",
+    )
 
     def __init__(  # noqa: PLR0913 - the fields of one message
         self,
@@ -76,6 +86,7 @@ class Build:
         confinement: bytes = b"",
         sockets: list[bytes] | None = None,
         spare: bool = True,
+        reuse: bool = True,
     ) -> None:
         """Take mounts as operation, target, source.
 
@@ -83,6 +94,7 @@ class Build:
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
         ``host_ports`` are those of the host that are to be reached inside at the same address. ``sockets`` are
         patterns of the unix sockets that may be reached by path. ``spare``: a next command is expected.
+        ``reuse``: copies of the mounts may serve one command after another.
         """
         self.mounts = mounts
         self.filters = filters
@@ -92,10 +104,11 @@ class Build:
         self.confinement = confinement
         self.sockets = sockets or []
         self.spare = spare
+        self.reuse = reuse
 
     def packet(self) -> Packet:
         """Write it."""
-        flags = bytes((self.fresh_processes, self.shared, self.spare))
+        flags = bytes((self.fresh_processes, self.shared, self.spare, self.reuse))
         lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets)]
         return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), self.confinement, *lists]))
 
@@ -112,6 +125,7 @@ class Build:
             confinement=confinement,
             sockets=unpack(sockets),
             spare=bool(flags[2]),
+            reuse=bool(flags[3]),
         )
 
 
@@ -140,19 +154,18 @@ class Shared:
 class Run:
     """One command."""
 
-    __slots__ = ("argv", "directory", "environment", "flags", "groups", "limits", "mounts")
+    __slots__ = ("argv", "directory", "environment", "flags", "groups", "limits")
 
-    def __init__(  # noqa: PLR0913, PLR0917 - the fields of one message
+    def __init__(
         self,
         argv: list[bytes],
         environment: dict[bytes, bytes],
         directory: bytes,
         flags: int = 0,
         limits: list[tuple[int, int]] | None = None,
-        mounts: list[tuple[bytes, bytes, bytes]] | None = None,
         groups: int = 0,
     ) -> None:
-        """Take limits as resource and value, both of setrlimit(2); mounts are this command's own.
+        """Take limits as resource and value, both of setrlimit(2).
 
         ``groups`` counts the descriptors behind the three streams: control groups that the command joins.
         """
@@ -161,7 +174,6 @@ class Run:
         self.directory = directory
         self.flags = flags
         self.limits = limits or []
-        self.mounts = mounts or []
         self.groups = groups
 
     def packet(self, number: int, descriptors: tuple[int, ...]) -> Packet:
@@ -169,13 +181,13 @@ class Run:
         environment = b"\0".join([b"%b=%b" % pair for pair in self.environment.items()])
         limits = pack([_integer(part) for limit in self.limits for part in limit])
         numbers = _integer(self.flags) + _integer(self.groups)
-        fields = [numbers, self.directory, pack(self.argv), environment, limits, _mounts(self.mounts)]
-        return Packet(RUN_WITH_MOUNTS if self.mounts else RUN, number, pack(fields), descriptors)
+        fields = [numbers, self.directory, pack(self.argv), environment, limits]
+        return Packet(RUN, number, pack(fields), descriptors)
 
     @classmethod
     def read(cls, packet: Packet) -> Run:
         """Read it."""
-        own, directory, argv, environment, limits, mounts = packet.fields()
+        own, directory, argv, environment, limits = packet.fields()
         variables = [part.partition(b"=") for part in environment.split(b"\0")] if environment else []
         numbers = [_number(part) for part in unpack(limits)]
         return cls(
@@ -184,7 +196,6 @@ class Run:
             directory,
             _number(own[:_WORD]),
             list(zip(numbers[::2], numbers[1::2], strict=True)),
-            _read_mounts(mounts),
             _number(own[_WORD:]),
         )
 

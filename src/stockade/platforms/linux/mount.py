@@ -63,7 +63,8 @@ class JailSpec(Value):
     that a supervisor lets be reached by path. ``fresh_processes`` off leaves the surroundings'
     /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
-    ``spare`` off: no first process is kept ready for a next command, since none is expected.
+    ``spare`` off: no first process is kept ready for a next command, since none is expected. ``reuse`` off: each
+    command gets a new copy of the mounts, since commands of another jail could hold descriptors of an old one.
     """
 
     mounts: tuple[Mount, ...]
@@ -72,6 +73,7 @@ class JailSpec(Value):
     confinement: bytes = b""
     sockets: tuple[str, ...] = ()
     spare: bool = True
+    reuse: bool = True
 
     def check(self) -> None:
         """Refuse an order in which a later mount would undo an earlier one."""

@@ -19,7 +19,7 @@ from __future__ import annotations
 import os
 import stat
 
-from stockade.platforms.linux import kernel
+from stockade.platforms.linux import glance, kernel
 from stockade.platforms.linux.mask import name_of
 
 TYPE_CHECKING = False
@@ -35,6 +35,7 @@ ABSENT = b"absent"
 LINK = b"link"
 
 DEVICES = b"/dev"
+PROCESSES = b"/proc"
 _WALLS = b".walls"
 _WALL_FILE = b".walls/file"
 _WALL_DIRECTORY = b".walls/directory"
@@ -59,7 +60,7 @@ _HARMLESS = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
 class Place:
     """One mount of the plan, and how it lies among the others."""
 
-    __slots__ = ("copied_first", "operation", "outer", "source", "target")
+    __slots__ = ("copied_first", "operation", "outer", "source", "target", "wall")
 
     def __init__(self, operation: bytes, target: bytes, source: bytes, outer: int) -> None:
         """Take the index of the nearest earlier mount around it, or -1."""
@@ -68,6 +69,14 @@ class Place:
         self.source = source or target
         self.outer = outer
         self.copied_first = False
+        #: The wall to lay here, if something is shown again inside it; else one of the two plain walls serves.
+        self.wall = b""
+
+    def restricts(self) -> bool:
+        """Tell whether commands could do more at this place if its mount were gone; a pin counts, too."""
+        if self.operation in {READ_ONLY, WRITABLE}:
+            return self.source == self.target and not self.copied_first
+        return self.operation != TEMPORARY
 
 
 def arrange(mounts: list[tuple[bytes, bytes, bytes]]) -> list[Place]:
@@ -84,6 +93,8 @@ def arrange(mounts: list[tuple[bytes, bytes, bytes]]) -> list[Place]:
                 or around in {HIDDEN, GUARDED, TEMPORARY}
                 or (operation == WRITABLE and around != WRITABLE)
             )
+        if outer >= 0 and around in _CLOSED:
+            places[outer].wall = wall_with_ways(outer)
         places.append(place)
         indexes[target] = index
     return places
@@ -126,7 +137,7 @@ def _furnish_walls(root: int, places: list[Place], owner: tuple[int, int] | None
     made = [_WALLS, _WALL_DIRECTORY, _WALL_FILE, _MASKS]
     for place in places:
         if place.outer >= 0 and places[place.outer].operation in _CLOSED:
-            _furnish_way(root, place, places[place.outer].target, wall_with_ways(place.outer), made)
+            _furnish_way(root, place, places[place.outer].target, places[place.outer].wall, made)
     if owner is not None:
         for name in made:
             os.chown(name, *owner, dir_fd=root, follow_symlinks=False)
@@ -173,7 +184,6 @@ def build(places: list[Place], devices: int, terminals: int, masks: int = -1) ->
     nodes = {name: copy for name in _NODES if (copy := _copy_node(name)) is not None}
     _close_tree(open_root=any(place.target == b"/" for place in places))
     _put_devices(devices, nodes, terminals)
-    walled = {place.outer for place in places if place.outer >= 0 and places[place.outer].operation in _CLOSED}
     if masks >= 0:
         kernel.move_mount(masks, kernel.AT_FDCWD, b"%b/%b" % (DEVICES, _MASKS))
         os.close(masks)
@@ -183,9 +193,40 @@ def build(places: list[Place], devices: int, terminals: int, masks: int = -1) ->
         copy = copies.pop(place.target, None)
         if masks >= 0 and place.operation == GUARDED:
             copy = _mask(index, place)
-        lay(place, copy, wall_with_ways(index) if index in walled else b"")
+        lay(place, copy)
     if masks >= 0:
         kernel.umount(b"%b/%b" % (DEVICES, _MASKS))
+    _share()
+
+
+def _share() -> None:
+    """Have mounts that are laid later appear in every copy of this tree as well; see ``lay_again``.
+
+    ``/proc`` stays private: commands lay their own over it.
+    """
+    kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, 0, kernel.MS_SHARED)
+    kernel.mount_setattr(kernel.AT_FDCWD, PROCESSES, kernel.AT_RECURSIVE, 0, kernel.MS_PRIVATE)
+
+
+def lay_again(places: list[Place]) -> list[bytes]:
+    """Lay the mounts that fell because the host replaced what they lay on; return their targets.
+
+    A rename over a mount point, or its removal, takes the mount away in every other namespace. What is missing now is
+    left alone: there is nothing to lay a mount on. What took the place of a placeholder becomes read-only.
+    """
+    laid = []
+    for place in places:
+        if not place.restricts() or glance.is_mount(place.target):
+            continue
+        again = place
+        if place.operation == ABSENT:
+            again = Place(READ_ONLY, place.target, b"", -1)
+        try:
+            lay(again)
+        except OSError:
+            continue  # it is missing, or a link stands in its way: the next event brings us here again
+        laid.append(place.target)
+    return laid
 
 
 def _mask(index: int, place: Place) -> int:
@@ -202,12 +243,12 @@ def _close_tree(*, open_root: bool) -> None:
         kernel.mount_setattr(kernel.AT_FDCWD, path, kernel.AT_RECURSIVE, kernel.MOUNT_ATTR_RDONLY)
 
 
-def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:
+def lay(place: Place, copy: int | None = None) -> None:
     """Put one mount over its target."""
     target = kernel.resolve(place.target)
     try:
         if copy is None:
-            copy = _material(place, target, wall)
+            copy = _material(place, target)
         if place.operation in {READ_ONLY, ABSENT}:
             flags = kernel.AT_EMPTY_PATH | kernel.AT_RECURSIVE
             kernel.mount_setattr(copy, b"", flags, kernel.MOUNT_ATTR_RDONLY)
@@ -222,10 +263,10 @@ def lay(place: Place, copy: int | None = None, wall: bytes = b"") -> None:
         os.close(target)
 
 
-def _material(place: Place, target: int, wall: bytes) -> int:
+def _material(place: Place, target: int) -> int:
     if place.operation in _CLOSED:
         directory = stat.S_ISDIR(os.fstat(target).st_mode)
-        name = wall or (_WALL_DIRECTORY if directory else _WALL_FILE)
+        name = place.wall or (_WALL_DIRECTORY if directory else _WALL_FILE)
         return kernel.open_tree(kernel.AT_FDCWD, b"%b/%b" % (DEVICES, name), kernel.OPEN_TREE_CLONE)
     if place.operation == TEMPORARY:
         attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
@@ -281,17 +322,33 @@ def can_show_processes() -> bool:
     return True
 
 
-def show_processes(*, writable: bool) -> None:
-    """Cover ``/proc`` with that of this process's own pid namespace."""
+def new_processes(*, writable: bool) -> int:
+    """Make, detached, the ``/proc`` of this process's own pid namespace.
+
+    The kernel allows it only in a mount namespace that shows a whole ``/proc``: the jail's own, not a locked copy.
+    """
     attributes = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_NOEXEC
-    attributes |= 0 if writable else kernel.MOUNT_ATTR_RDONLY
-    mount = kernel.new_filesystem(b"proc", (), attributes)
+    return kernel.new_filesystem(b"proc", (), attributes | (0 if writable else kernel.MOUNT_ATTR_RDONLY))
+
+
+def show_processes(processes: int, *, writable: bool) -> None:
+    """Cover ``/proc`` with one that was made detached, which is taken."""
     try:
-        kernel.move_mount(mount, kernel.AT_FDCWD, b"/proc")
+        kernel.move_mount(processes, kernel.AT_FDCWD, PROCESSES)
     finally:
-        os.close(mount)
+        os.close(processes)
     if writable:
         _close_settings()
+
+
+def cover_processes() -> None:
+    """Cover ``/proc`` with an empty directory. A command lays its own ``/proc`` on it, and leaves it when that goes."""
+    attributes = _HARMLESS | kernel.MOUNT_ATTR_NOEXEC | kernel.MOUNT_ATTR_RDONLY
+    nothing = kernel.new_filesystem(b"tmpfs", ((b"mode", b"0555"),), attributes)
+    try:
+        kernel.move_mount(nothing, kernel.AT_FDCWD, PROCESSES)
+    finally:
+        os.close(nothing)
 
 
 def _close_settings() -> None:

@@ -53,6 +53,8 @@ class _Cell:
         self.tickets: dict[int, int] = {}
         self.guests = 0
         self.receiving = False
+        #: Covers were laid again: they stay only as long as this jail's helpers, see ``launcher.look_at_covers``.
+        self.covered_again = False
 
     @property
     def busy(self) -> bool:
@@ -115,7 +117,7 @@ class LinuxWalls:
         cell = self._current
         if cell is not None and cell.plan.placeholders and not cell.busy:
             self._current = None
-            self._drop(cell)
+            self._drop_idle()
 
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command in the current jail."""
@@ -255,7 +257,8 @@ class LinuxWalls:
                 sockets=_sockets(policy),
                 observe=self._observe,
             )
-            spec = spec.but(spare=not self._is_first_of_one())
+            reuse = not any(cell.busy for cell in self._cells.values())
+            spec = spec.but(spare=not self._is_first_of_one(), reuse=reuse)
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
             jail.build(spec, lease.descriptors, self._commons.shared, ports)
@@ -271,8 +274,7 @@ class LinuxWalls:
         self._poll.register(jail.fileno(), select.EPOLLIN)
         if self._door is not None:
             self._lead(self._door, self._current, old)
-        if old is not None and not old.busy:
-            self._drop(old)
+        self._drop_idle()
 
     def _is_first_of_one(self) -> bool:
         return self._once and not self._ticket
@@ -321,21 +323,26 @@ class LinuxWalls:
         answer = cell.jail.receive()
         if answer is None:
             return self._lost(cell)
-        if isinstance(answer, jails.Started):
-            return []
-        if isinstance(answer, jails.Guests):
-            self._note(cell, answer)
-            return []
-        if isinstance(answer, jails.Refused):
-            ticket = cell.tickets.get(answer.number, 0)
-            self._reports.append(Report(ticket, answer.operation, answer.place, answer.times))
+        if not isinstance(answer, jails.Ended | jails.Failed):
+            self._heed(cell, answer)
             return []
         ticket = cell.tickets.pop(answer.number)
         del self._places[ticket]
-        self._drop_if_idle(cell)
+        self._drop_idle()
         if isinstance(answer, jails.Failed):
             return [Outcome(ticket, answer.exit_status() << 8, failure=answer.text(), error=answer.error)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
+
+    def _heed(self, cell: _Cell, answer: jails.Started | jails.Guests | jails.Refused | jails.Covered) -> None:
+        """Take news that end no command."""
+        if isinstance(answer, jails.Guests):
+            self._note(cell, answer)
+        elif isinstance(answer, jails.Refused):
+            ticket = cell.tickets.get(answer.number, 0)
+            self._reports.append(Report(ticket, answer.operation, answer.place, answer.times))
+        elif isinstance(answer, jails.Covered):
+            cell.covered_again = True
+            self._replace_for_visitors(cell.policy)
 
     def _note(self, cell: _Cell, guests: jails.Guests) -> None:
         """Note who came or went. What a visitor changed on the disk is to bind the next one, as with commands here."""
@@ -344,7 +351,7 @@ class LinuxWalls:
         if fewer and cell is self._current:
             with suppress(StockadeError):  # told to whoever runs the next command
                 self.renew(cell.policy)
-        self._drop_if_idle(cell)
+        self._drop_idle()
 
     def _lost(self, cell: _Cell) -> list[Outcome]:
         """Tell that the helpers were killed, and every command with them; the next command gets new ones."""
@@ -353,10 +360,18 @@ class LinuxWalls:
             del self._places[ticket]
         cell.tickets.clear()
         self._drop(cell)
+        if cell.covered_again:
+            self._end_others()
         if cell is self._current:
             self._current = None
             self._replace_for_visitors(cell.policy)
         return outcomes
+
+    def _end_others(self) -> None:
+        """End every command: one may hold a descriptor of the jail that was lost, whose new covers fell with it."""
+        for cell, number in tuple(self._places.values()):
+            with suppress(UnavailableError):  # its helpers were killed, too
+                cell.jail.end(number)
 
     def _replace_for_visitors(self, policy: SandboxPolicy) -> None:
         """Have visitors received again at once, for no command of the owner's may ever come; or refuse them."""
@@ -366,9 +381,12 @@ class LinuxWalls:
             except StockadeError:
                 self._shut()
 
-    def _drop_if_idle(self, cell: _Cell) -> None:
-        if cell is not self._current and not cell.busy:
-            self._drop(cell)
+    def _drop_idle(self) -> None:
+        """Let old jails go that have no command left; one whose covers were laid again, after all other commands."""
+        busy = any(cell.busy for cell in self._cells.values())
+        for cell in tuple(self._cells.values()):
+            if cell is not self._current and not cell.busy and not (cell.covered_again and busy):
+                self._drop(cell)
 
     def _drop(self, cell: _Cell) -> None:
         descriptor = cell.jail.fileno()
