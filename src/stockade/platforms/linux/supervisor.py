@@ -27,6 +27,7 @@ from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
 from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
+from stockade.platforms.linux.slow_callers import SLOW, SlowCallers
 from stockade.platforms.linux.syscalls import arch_of
 from stockade.platforms.linux.unix_diag import Listeners
 from stockade.suppress import suppress
@@ -44,6 +45,7 @@ _CAP_SYS_PTRACE = 19
 _UNIX = 1
 _LONGEST_ADDRESS = 128
 _LOOK_AGAIN = 5
+_LONGEST_LOOK = 0.001
 _TELL_AGAIN = 1000
 _MILLISECONDS = 1000
 _PROCESSES = b"/proc"
@@ -86,6 +88,7 @@ class Supervisor:
         self.quick = quick(self.changes, self.onlooker.absent_names)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
+        self.slow = SlowCallers()
         self.poller = select.epoll()
         self.poller.register(launcher.fileno(), select.EPOLLIN)
         # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
@@ -109,10 +112,19 @@ class Supervisor:
                 else:
                     self.drop(descriptor)
             if waiting:
-                for descriptor in self.connections.due(monotonic()):
-                    self.look_again(descriptor)
+                self.look_at_due()
             if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
                 self.tell_numbers()
+
+    def look_at_due(self) -> None:
+        """Look at some of those who wait, for a moment; who was not looked at is the first next time."""
+        began = monotonic()
+        due = self.connections.due(began)
+        for index, descriptor in enumerate(due, 1):
+            self.look_again(descriptor)
+            if monotonic() - began > _LONGEST_LOOK:
+                self.connections.hasten(due[index:])
+                return
 
     def hear_others(self) -> bool:
         """Take what is not asked by commands; ``False`` once the launcher is gone."""
@@ -158,6 +170,7 @@ class Supervisor:
         command = self.commands.pop(self.listeners.pop(listener), None)
         if command is not None:
             self.refusals.forget(command)
+        self.slow.forget(listener)
         os.close(listener)
 
     def hear(self, listener: int) -> None:
@@ -170,10 +183,16 @@ class Supervisor:
         if possible is None:
             self.hear_rest(listener, asked)
             return
+        if self.slow.is_suspect(listener):
+            self.observe(listener, asked)
+            return
+        began = monotonic()
         try:
             unrefused = possible(asked[1], asked)
         except OSError:
             unrefused = False
+        if monotonic() - began > SLOW:
+            self.slow.note(listener)
         if unrefused:
             let_go(listener, asked[0])
         else:
