@@ -115,6 +115,7 @@ def test_whoever_was_due_and_not_looked_at_is_the_first_next_time(ends: Ends, mo
     def look(descriptor: int) -> None:
         clock[0] += 0.002 if descriptor == 1 else 0
         looked.append(descriptor)
+        supervisor.connections.turn(descriptor)
 
     monkeypatch.setattr("stockade.platforms.linux.supervisor.monotonic", lambda: clock[0])
     monkeypatch.setattr(supervisor, "look_again", look)

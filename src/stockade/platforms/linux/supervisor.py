@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import select
 from errno import EACCES, EPERM
 from time import monotonic
 
 from stockade.platforms.linux import kernel, message, notification
 from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes
-from stockade.platforms.linux.connection import Attempt, Connections, path_of
+from stockade.platforms.linux.connection import Attempt, Connections, path_of, room_for
 from stockade.platforms.linux.memory_reader import read_bytes
 from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
@@ -80,7 +81,10 @@ class Supervisor:
         self.onlooker = Onlooker(supervision.root, supervision.absent, supervision.capabilities)
         self.own = Listeners()
         self.connections = Connections(
-            supervision.is_listed, _or_none(self.own.files), _or_none(supervision.listeners.files)
+            supervision.is_listed,
+            _or_none(self.own.files),
+            _or_none(supervision.listeners.files),
+            room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         arch = arch_of(os.uname().machine)
         numbers = arch.numbers()
@@ -119,11 +123,9 @@ class Supervisor:
     def look_at_due(self) -> None:
         """Look at some of those who wait, for a moment; who was not looked at is the first next time."""
         began = monotonic()
-        due = self.connections.due(began)
-        for index, descriptor in enumerate(due, 1):
+        for descriptor in self.connections.due(began):
             self.look_again(descriptor)
             if monotonic() - began > _LONGEST_LOOK:
-                self.connections.hasten(due[index:])
                 return
 
     def hear_others(self) -> bool:
@@ -266,8 +268,9 @@ class Supervisor:
         valid = known and notification.is_valid(attempt.listener, attempt.identity)
         error = self.connections.look(attempt) if valid else EACCES
         if error is None:
+            self.connections.turn(descriptor)
             return
-        del self.connections.waiting[descriptor]
+        self.connections.leave(descriptor)
         if attempt.domain != _UNIX:
             # The caller has the same socket open: closing ours would not end the watching of it.
             with suppress(OSError):
