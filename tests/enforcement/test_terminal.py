@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import platform
 import pty
 import select
+import subprocess
 import sys
 from typing import TYPE_CHECKING
 
@@ -26,12 +28,18 @@ except OSError as error:
     print(errno.errorcode[error.errno])
 """
 #: TIOCSTI types a character; TIOCLINUX pastes the selection; TIOCCONS takes the console's output; TIOCSETD
-#: loads a line discipline. The last two are TIOCSTI with bits that the kernel ignores.
+#: loads a line discipline; TIOCEXCL keeps others from opening it; TIOCSLCKTRMIOS locks its modes; TCXONC stops output.
 CALLS = {
     "typing": (0x5412, b"x"),
     "pasting": (0x541C, b"\3"),
     "the console": (0x541D, b""),
     "a line discipline": (0x5423, b"\0\0\0\0"),
+    "exclusive use": (0x540C, b""),
+    "locked modes": (0x5457, bytes(64)),
+    "hanging up": (0x5437, b""),
+    "break": (0x5427, b""),
+    "the keyboard of a console": (0x4B45, b"\0\0\0\0"),
+    "switching consoles": (0x5602, bytes(8)),
 }
 
 
@@ -65,6 +73,60 @@ def test_the_control_types_into_its_terminal() -> None:
     os.waitpid(child, 0)
     os.close(master)
     assert told.endswith(("done\n", "EIO\n")), "kernels may be told to refuse it"
+
+
+LOCK = "import fcntl; fcntl.ioctl(0, 0x540C)"
+STOP = "import termios; termios.tcflow(0, termios.TCOOFF)"
+
+
+def _bare(script: str, terminal: int) -> None:
+    subprocess.run([sys.executable, "-I", "-S", "-c", script], stdin=terminal, check=True)
+
+
+def _inside(ground: Ground, script: str, terminal: int) -> bool:
+    words = [sys.executable, "-I", "-S", "-c", script]
+    return ground.sandbox().attach(words, (terminal, terminal, terminal)).exit_code == 0
+
+
+def test_no_lock_is_on_the_terminal_after_the_command(ground: Ground) -> None:
+    """The kernel says whether there is a lock (TIOCGEXCL); root would open a locked terminal all the same."""
+    master, terminal = pty.openpty()
+    assert not _inside(ground, LOCK, terminal)
+    assert fcntl.ioctl(terminal, 0x8004_5440, bytes(4)) == bytes(4)
+    os.close(os.open(os.ttyname(terminal), os.O_RDWR | os.O_NOCTTY))
+    _bare(LOCK, terminal)
+    assert fcntl.ioctl(terminal, 0x8004_5440, bytes(4)) != bytes(4)
+    os.close(terminal)
+    os.close(master)
+
+
+def test_output_goes_on_after_the_command(ground: Ground) -> None:
+    master, terminal = pty.openpty()
+    assert not _inside(ground, STOP, terminal)
+    _tell(master)
+    os.set_blocking(terminal, False)
+    assert os.write(terminal, b"x")
+    _bare(STOP, terminal)
+    with pytest.raises(BlockingIOError):
+        os.write(terminal, b"x")
+    os.close(terminal)
+    os.close(master)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("script -qec 'stty size; tty' /dev/null", id="script"),
+        pytest.param("stty -echo; stty sane; stty rows 30; stty size", id="stty"),
+        pytest.param("python3 -c 'import pty; pty.spawn([\"tty\"])'", id="a terminal of Python's"),
+        pytest.param("python3 -c 'import os; p, f = os.forkpty(); print(p) if p else os._exit(0)'", id="forkpty"),
+        pytest.param("printf 'x\\n' | less -E", id="less"),
+        pytest.param("bash -ic 'sleep 0 & wait; echo on'", id="job control"),
+    ],
+)
+def test_programs_on_a_terminal_work(ground: Ground, line: str) -> None:
+    with ground.sandbox().spawn(line, pty=True) as process:
+        assert process.wait(60).exit_code == 0
 
 
 def test_a_call_with_ignored_bits_is_the_same_call(ground: Ground) -> None:

@@ -385,11 +385,19 @@ CROWD = """
 for _ in range(200): threading.Thread(target=lambda: code(reach, "full")).start()
 print("ready", flush=True)
 """
+LONG_WAYS = """
+here = os.path.realpath(".")
+for number in range(38): os.symlink("../" * 1300 + here[1:] + f"/way{number + 1}", f"way{number}")
+os.fork(), os.fork()
+print("ready", flush=True)
+while True: code(os.open, "way0/x", os.O_CREAT | os.O_WRONLY); code(reach, "way0/x")
+"""
 
 
 @pytest.mark.parametrize(
     "attack",
     [
+        pytest.param(LONG_WAYS, id="by links that lead through 50,000 names"),
         pytest.param(FLIP, id="by a socket that is made to wait while the supervisor has it"),
         pytest.param(CROWD, id="by many who wait"),
     ],

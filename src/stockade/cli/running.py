@@ -284,10 +284,23 @@ def attached(options: RunOptions, shown: Terminal, locations: Locations | None, 
 
     def attach(sandbox: BlockingSandbox, command: Command, forwarding: Forwarding) -> Result:
         beside = {forwarding.wake: forwarding.drain}
+        put_back = _remembered_modes()
         forwarding.hold()
-        return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox), beside=beside)
+        try:
+            return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox), beside=beside)
+        finally:
+            put_back()
 
     return conducted(options, shown, locations, command, attach)
+
+
+def _remembered_modes() -> Callable[[], None]:
+    """Return what puts the modes of the user's terminal back, if the command gets it."""
+    if not (os.isatty(0) and os.isatty(1)):
+        return lambda: None
+    from stockade.cli.terminal_modes import remembered
+
+    return remembered()
 
 
 def conducted(

@@ -11,7 +11,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.platforms.linux.connection import MOST_LOOKED_AT, Attempt, Connections, path_of
+from stockade.platforms.linux.connection import (
+    MOST_LOOKED_AT,
+    MOST_OF_ALL,
+    MOST_WAITING,
+    Attempt,
+    Connections,
+    path_of,
+    room_for,
+)
 from stockade.platforms.linux.unix_diag import kernel_device
 
 if TYPE_CHECKING:
@@ -80,9 +88,37 @@ def test_whose_a_socket_is(tmp_path: Path, *, own: bool, host: bool, listed: boo
 def test_few_of_those_who_wait_are_looked_at_in_one_turn_and_each_in_its_turn() -> None:
     connections = Connections(lambda _: False, set, set)
     connections.waiting = {number: Attempt(-1, 0, 7) for number in range(MOST_LOOKED_AT + 1)}
-    first, at_once, second = (connections.due(now) for now in (1.0, 1.001, 2.0))
+    first, at_once = (connections.due(now) for now in (1.0, 1.001))
     assert (first, at_once) == ([*range(MOST_LOOKED_AT)], [])
-    assert second == [MOST_LOOKED_AT, *range(MOST_LOOKED_AT - 1)]
+    for descriptor in first:
+        connections.turn(descriptor)
+    assert connections.due(2.0) == [MOST_LOOKED_AT, *range(MOST_LOOKED_AT - 1)]
+
+
+def test_room_is_shared_out_and_the_next_command_always_gets_some() -> None:
+    """Each command may hold as many as are left: half, a quarter, an eighth."""
+    connections = Connections(lambda _: False, set, set, room=96)
+    descriptor = 0
+    for command, most in ((1, 48), (2, 24), (3, 12), (4, 6)):
+        while connections.has_room(command):
+            connections.wait(Attempt(command, 0, 7), descriptor)
+            descriptor += 1
+        assert connections.held[command] == most
+    for freed in range(48):
+        connections.leave(freed)
+    assert (1 in connections.held, connections.has_room(1), connections.has_room(2)) == (False, True, True)
+
+
+def test_one_command_never_has_more_than_its_most() -> None:
+    connections = Connections(lambda _: False, set, set)
+    while connections.has_room(1):
+        connections.wait(Attempt(1, 0, 7), len(connections.waiting))
+    assert len(connections.waiting) == MOST_WAITING
+
+
+@pytest.mark.parametrize(("files", "room"), [(256, 192), (1024, 768), (65536, MOST_OF_ALL)])
+def test_some_descriptors_are_left_for_calls_that_take_no_time(files: int, room: int) -> None:
+    assert room_for(files) == room
 
 
 def test_a_caller_that_is_killed_while_it_is_looked_at_is_no_failure() -> None:

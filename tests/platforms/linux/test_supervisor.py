@@ -11,6 +11,7 @@ import pytest
 from stockade.platforms.linux import message
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.connection import Attempt
+from stockade.platforms.linux.slow_callers import SLOW
 from stockade.platforms.linux.supervisor import Supervision, Supervisor
 
 if TYPE_CHECKING:
@@ -85,6 +86,43 @@ def test_a_connection_that_cannot_be_watched_is_looked_at_all_the_same(
         assert connections.due(1.0) == [descriptor]
         ends.supervisor.look_again(descriptor)
     assert connections.waiting == {}
+
+
+def test_a_caller_of_long_ways_gets_the_answer_that_has_a_price(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the first of its calls is answered by the kernel's own resolution; other callers are not concerned."""
+    supervisor, clock, answered = ends.supervisor, [0.0], []
+    supervisor.listeners[98] = 6
+
+    def resolve(*_: object) -> bool:
+        clock[0] += 2 * SLOW
+        answered.append("quick")
+        return True
+
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.monotonic", lambda: clock[0])
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.receive", lambda _: ASKED)
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.let_go", lambda *_: True)
+    monkeypatch.setattr(supervisor, "observe", lambda *_: answered.append("walk"))
+    supervisor.quick = {ASKED[3]: resolve}
+    for listener in (99, 99, 99, 98, 98):
+        supervisor.hear(listener)
+    assert answered == ["quick", "walk", "walk", "quick", "walk"]
+
+
+def test_whoever_was_due_and_not_looked_at_is_the_first_next_time(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    supervisor, clock, looked = ends.supervisor, [1.0], []
+    supervisor.connections.waiting.update({number: Attempt(99, 1, 77) for number in range(5)})
+
+    def look(descriptor: int) -> None:
+        clock[0] += 0.002 if descriptor == 1 else 0
+        looked.append(descriptor)
+        supervisor.connections.turn(descriptor)
+
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.monotonic", lambda: clock[0])
+    monkeypatch.setattr(supervisor, "look_again", look)
+    for _ in range(2):
+        supervisor.look_at_due()
+        clock[0] += 1
+    assert looked == [0, 1, 2, 3, 4, 0, 1]
 
 
 def test_the_owner_hears_what_is_new_and_the_launcher_the_rest_before_the_end(ends: Ends) -> None:

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import threading
 from errno import EACCES, ELOOP, ENOENT, ENOTDIR
-from typing import TYPE_CHECKING
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from stockade.platforms.linux import glance
 from stockade.platforms.linux.glance import real_path
-from stockade.platforms.linux.walk import walk
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from stockade.platforms.linux.walk import MOST_COST, MOST_LINKS, Found, walk
 
 
 @pytest.fixture
@@ -92,3 +93,116 @@ def test_no_descriptor_is_left(place: Path) -> None:
     for path in ("file", "link/..", "new/deeper", "file/x", "circle", "absolute", "."):
         walk(os.getpid(), b"cwd", f"{place}/{path}".encode()).close()
     assert len(os.listdir("/proc/self/fd")) == before
+
+
+NAMES = ("a", "b", "c", "..", ".", "", "link", "loop", "missing", "file")
+texts = st.lists(st.sampled_from(NAMES), min_size=1, max_size=12).map("/".join)
+
+
+@given(path=texts, links=st.lists(st.tuples(texts, st.booleans()), min_size=3, max_size=3), follow=st.booleans())
+def test_a_walk_ends_where_the_kernel_does(path: str, links: list[tuple[str, bool]], follow: bool) -> None:  # noqa: FBT001 - drawn
+    with TemporaryDirectory() as made:
+        place = Path(made).resolve()
+        (place / "a/b/c/a/b/c").mkdir(parents=True)
+        (place / "a/file").touch()
+        for where, (text, absolute) in zip(("link", "a/link", "a/b/loop"), links, strict=True):
+            (place / where).symlink_to(f"{place}/{text}" if absolute else text or ".")
+        flags = os.O_PATH | (0 if follow else os.O_NOFOLLOW)
+        whole = f"{place}/{path}".rstrip("/")  # a slash at the end asks for a directory, which is no part of a walk
+        expected, error = -1, 0
+        try:
+            expected = os.open(whole, flags)
+        except OSError as failure:
+            error = failure.errno or 0
+        with _walked(whole, follow=follow) as found:
+            assert found.error == error
+            if not error:
+                assert found.rest == []
+                assert glance.identity_of(found.target) == glance.identity_of(expected)
+                if found.name:
+                    again = os.open(found.name, os.O_PATH | os.O_NOFOLLOW, dir_fd=found.directory)
+                    assert glance.identity_of(again) == glance.identity_of(expected)
+                    os.close(again)
+                os.close(expected)
+
+
+def _walked(path: str, *, follow: bool) -> Found:
+    """Walk in this process's view from its own ``/proc``; the working directory is that of the tests again then."""
+    before = os.open(".", os.O_PATH)
+    os.chdir("/proc")
+    try:
+        return walk(os.getpid(), b"cwd", path.encode(), follow=follow)
+    finally:
+        os.fchdir(before)
+        os.close(before)
+
+
+class Effort:
+    """What a walk asks of the kernel: calls, and names in them."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.calls = self.names = 0
+        real_open, real_enter = os.open, glance.enter
+
+        def counted_open(path: bytes, *arguments: int, **options: int) -> int:
+            self.calls += 1
+            return real_open(path, *arguments, **options)
+
+        def counted_enter(directory: int, path: bytes) -> int:
+            self.calls += 1
+            self.names += path.count(b"/") + 1
+            return real_enter(directory, path)
+
+        monkeypatch.setattr(os, "open", counted_open)
+        monkeypatch.setattr(glance, "enter", counted_enter)
+
+
+UP = "../" * 1300
+
+
+@pytest.mark.parametrize(
+    ("text", "links", "error"),
+    [
+        pytest.param(UP, 38, 0, id="long ways to the root"),
+        pytest.param("/" + UP, 38, 0, id="long ways from the root to the root"),
+        pytest.param("./" + "..//" * 900, 15, 0, id="long ways with what means nothing"),
+        pytest.param(UP, 41, ELOOP, id="one link too many"),
+        pytest.param(UP + "tmp/../" * 3, 38, 0, id="up, down and up"),
+        pytest.param("/" + "proc/../" * 480, 38, ELOOP, id="down and up again, all the time"),
+    ],
+)
+def test_a_chain_of_long_links_has_its_price(
+    place: Path, monkeypatch: pytest.MonkeyPatch, text: str, links: int, error: int
+) -> None:
+    for number in range(links):
+        end = f"{place}/{number + 1}" if number + 1 < links else f"{place}/file"
+        (place / str(number)).symlink_to(text + end.lstrip("/"))
+    effort = Effort(monkeypatch)
+    with walk(os.getpid(), b"cwd", f"{place}/0".encode()) as found:
+        assert found.error == error
+        if not error:
+            assert real_path(b"/proc/self/fd/%d" % found.target) == os.fsencode(place / "file")
+    assert effort.calls < 15 * MOST_LINKS
+    assert effort.names < MOST_COST
+
+
+def test_a_deep_way_is_one_call_and_a_link_in_it_a_few(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    deep = place
+    for _ in range(200):
+        deep /= "d"
+    deep.mkdir(parents=True)
+    (place / "in").symlink_to("d")
+    effort = Effort(monkeypatch)
+    walk(os.getpid(), b"cwd", os.fsencode(deep / "new")).close()
+    assert effort.calls == 3  # where it starts, the way, and the last name
+    walk(os.getpid(), b"cwd", os.fsencode(place / "in" / deep.relative_to(place / "d") / "new")).close()
+    assert effort.calls < 25
+
+
+def test_a_link_to_where_it_lies_has_no_name(place: Path) -> None:
+    for text in (".", "./", "/"):
+        (place / "self").unlink(missing_ok=True)
+        (place / "self").symlink_to(text)
+        with walk(os.getpid(), b"cwd", f"{place}/self".encode()) as found:
+            end = b"/" if text == "/" else os.fsencode(place)
+            assert (found.name, real_path(b"/proc/self/fd/%d" % found.target)) == (b"", end)

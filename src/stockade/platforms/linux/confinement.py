@@ -20,6 +20,7 @@ from errno import EAFNOSUPPORT, EBUSY, ENOSYS, EPERM, EPROTONOSUPPORT
 
 from stockade.annotation import Literal, TypeAlias
 from stockade.errors import InvalidTextError
+from stockade.platforms.linux import terminal_calls
 from stockade.platforms.linux.syscall_rule import (
     FULL_WORD,
     SyscallRule,
@@ -116,7 +117,6 @@ _NAMESPACES = 0x7E02_0000  # CLONE_NEW{NS,CGROUP,UTS,IPC,USER,PID,NET}
 _TIME_NAMESPACE = 0x80  # CLONE_NEWTIME; for clone(2) these bits are the exit signal
 _FILE_TYPE = 0xF000
 _CHARACTER_DEVICE, _BLOCK_DEVICE = 0x2000, 0x6000
-_TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD = 0x5412, 0x541C, 0x541D, 0x5423
 _SETLEASE = 1024
 _SETUID = 0o4000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, and what O_TMPFILE has besides O_DIRECTORY
@@ -134,8 +134,19 @@ _BY_ARGUMENT: tuple[SyscallRule, ...] = (
     SyscallRule(
         "ioctl",
         REFUSED,
-        "types into, redirects or reprograms the terminal",
-        (is_one_of(1, _TIOCSTI, _TIOCLINUX, _TIOCCONS, _TIOCSETD),),
+        "types into, redirects, locks or reprograms a terminal or console",
+        (
+            is_one_of(1, *terminal_calls.TYPES, mask=terminal_calls.TYPE),
+            is_none_of(1, *terminal_calls.PAIRS, mask=terminal_calls.PAIR),
+            is_none_of(1, *terminal_calls.SINGLES),
+        ),
+    ),
+    SyscallRule(
+        "ioctl",
+        REFUSED,
+        "stops the terminal's output for good",
+        # The kernel takes this argument whole. A high half makes it no order at all, so to refuse that, too, is safe.
+        (is_one_of(1, terminal_calls.FLOW), is_one_of(2, terminal_calls.STOP_OUTPUT)),
     ),
     SyscallRule("fcntl", REFUSED, "a lease holds back whoever opens the file on the host", (is_one_of(1, _SETLEASE),)),
     *(SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(mode, _SETUID),)) for name, mode in _MODES.items()),

@@ -7,8 +7,9 @@ on which the session itself listens, or one that the policy lists.
 
 Rules: never wait: a connection that takes time is looked at again until it stands or its caller is gone; a blocking
 socket is made non-blocking only for the moment of the call, and since its owners can undo that in the same moment, a
-clock interrupts the call. Who waits costs others little: few are looked at in one turn, and a command may have so many
-waiting at once. Nobody is told where nobody listens.
+clock interrupts the call. Who waits costs others little: few are looked at in one turn. Each holds a descriptor of this
+process, so a command may have as many waiting as there is room left, at most ``MOST_WAITING``: many commands get less
+each, and the next one always gets some. Nobody is told where nobody listens.
 Source of truth: connect(2), unix(7), pidfd_getfd(2), signal(7).
 """
 
@@ -25,6 +26,7 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
 from _socket import AF_UNIX, SOCK_STREAM, SOL_SOCKET, socket
 from errno import EACCES, EAGAIN, EALREADY, EBADF, ECONNREFUSED, EINPROGRESS, EINTR, EINVAL, EISCONN
 from fcntl import F_GETFL, F_SETFL, fcntl
+from itertools import islice
 from time import monotonic
 
 from stockade.platforms.linux import glance, kernel
@@ -49,6 +51,10 @@ _LOOK_AGAIN = 0.004
 MOST_LOOKED_AT = 16
 #: So many connections of one command may wait; the next is told that the queue is full.
 MOST_WAITING = 256
+#: So many of all commands: at a few in one turn, each is still looked at every second or so.
+MOST_OF_ALL = 4096
+#: The part of all descriptors that connections may hold. The rest is for calls that take no time, and for new commands.
+_PART_OF_FILES = 3, 4
 _LONGEST_CALL = 0.001
 _LOWER_HALF = 0xFFFF_FFFF
 _SIGNALS = frozenset((b"Sig", b"Shd"))
@@ -106,13 +112,16 @@ class Connections:
         is_listed: Callable[[bytes], bool],
         own_files: Callable[[], set[tuple[int, int]]],
         host_files: Callable[[], set[tuple[int, int]]],
+        room: int = MOST_OF_ALL,
     ) -> None:
-        """Take which paths the policy lists, and on which files the session and the host listen."""
+        """Take which paths the policy lists, on which files the session and the host listen, and how many may wait."""
         self.is_listed = is_listed
         self.own_files = own_files
         self.host_files = host_files
         self.descriptors = b"%d/fd/" % os.getpid()
+        self.room = room
         self.waiting: dict[int, Attempt] = {}
+        self.held: dict[int, int] = {}
         self.unheard: dict[tuple[int, bytes, bytes], None] = {}
         self.has_clock = False
         self.looked = 0.0
@@ -123,14 +132,34 @@ class Connections:
         self.has_clock = True
 
     def due(self, now: float) -> list[int]:
-        """Return whom to look at again in this turn: nobody too soon, few at once, each in its turn."""
+        """Return whom to look at again in this turn: nobody too soon, few at once."""
         if now - self.looked < _LOOK_AGAIN:
             return []
         self.looked = now
-        chosen = list(self.waiting)[:MOST_LOOKED_AT]
-        for descriptor in chosen:
-            self.waiting[descriptor] = self.waiting.pop(descriptor)
-        return chosen
+        return list(islice(self.waiting, MOST_LOOKED_AT))
+
+    def turn(self, descriptor: int) -> None:
+        """Put one that was looked at behind all others."""
+        self.waiting[descriptor] = self.waiting.pop(descriptor)
+
+    def has_room(self, listener: int) -> bool:
+        """Tell whether one more connection of a command may wait: not if it has as many as are left for all."""
+        held = self.held.get(listener, 0)
+        return held < MOST_WAITING and held < self.room - len(self.waiting)
+
+    def wait(self, attempt: Attempt, descriptor: int) -> None:
+        """Have a connection wait."""
+        self.waiting[descriptor] = attempt
+        self.held[attempt.listener] = self.held.get(attempt.listener, 0) + 1
+
+    def leave(self, descriptor: int) -> None:
+        """Have it wait no longer."""
+        listener = self.waiting.pop(descriptor).listener
+        left = self.held.get(listener, 0) - 1
+        if left > 0:
+            self.held[listener] = left
+        else:
+            self.held.pop(listener, None)
 
     def attempt(
         self, listener: int, identity: int, thread: int, arguments: tuple[int, ...]
@@ -147,10 +176,10 @@ class Connections:
             attempt.close()
             return attempt, failure.errno or EACCES
         if attempt.sock is not None and attempt.blocking and attempt.takes_time(error):
-            if sum(other.listener == listener for other in self.waiting.values()) >= MOST_WAITING:
+            if not self.has_room(listener):
                 attempt.close()
                 return attempt, EAGAIN
-            self.waiting[attempt.sock.fileno()] = attempt
+            self.wait(attempt, attempt.sock.fileno())
             return attempt, None
         attempt.close()
         return attempt, error
@@ -251,6 +280,12 @@ class Connections:
         return EAGAIN if attempt.domain == AF_UNIX else EINPROGRESS
 
 
+def room_for(files: int) -> int:
+    """Return how many connections may wait in a process that may have so many open files."""
+    part, whole = _PART_OF_FILES
+    return min(files * part // whole, MOST_OF_ALL)
+
+
 def _is_signalled(thread: int) -> bool:
     """Tell whether a handler of a thread waits to be run: by itself, only a signal that kills ends a wait for us."""
     try:
@@ -311,9 +346,9 @@ def _device_of(target: int, thread: int) -> int:
         mount = next(line.split()[1] for line in file if line.startswith(b"mnt_id:"))
     for process in (b"%d" % thread, own):
         with open(process + b"/mountinfo", "rb") as file:
-            for line in file:
-                fields = line.split(b" ", 3)
-                if fields[0] == mount:
-                    major, _, minor = fields[2].partition(b":")
-                    return kernel_device(int(major), int(minor))
+            # One search through the whole: there may be a thousand mounts, and others wait meanwhile.
+            _, found, rest = (b"\n" + file.read()).partition(b"\n%b " % mount)
+        if found:
+            major, _, minor = rest.split(b" ", 2)[1].partition(b":")
+            return kernel_device(int(major), int(minor))
     return -1

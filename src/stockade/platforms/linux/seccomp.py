@@ -106,26 +106,30 @@ def _search(ranges: list[tuple[int, str]]) -> list[bpf.Item]:
 
 
 def _body(name: str, tried: list[SyscallRule]) -> list[bpf.Item]:
-    """Return the code that tries the rules of one call in order."""
+    """Return the code that tries the rules of one call in order; its last jumps go straight to where they end."""
     items: list[bpf.Item] = []
     for index, rule in enumerate(tried):
         items.append(bpf.Label(_step(name, index)))
+        failed = _step(name, index + 1) if index + 1 < len(tried) else str(ALLOWED)
+        if not rule.when:
+            items.append(bpf.Goto(str(rule.verdict)))
         for place, condition in enumerate(rule.when):
-            items += _test(condition, held=f"{_step(name, index)}.{place}", failed=_step(name, index + 1))
-        items.append(bpf.Goto(str(rule.verdict)))
-    return [*items, bpf.Label(_step(name, len(tried))), bpf.Goto(str(ALLOWED))]
+            is_last = place + 1 == len(rule.when)
+            items += _test(condition, str(rule.verdict) if is_last else f"{_step(name, index)}.{place}", failed)
+            if not is_last:
+                items.append(bpf.Label(f"{_step(name, index)}.{place}"))
+    return items
 
 
 def _test(condition: Condition, held: str, failed: str) -> list[bpf.Item]:
-    """Return code that goes on if the condition holds, and to ``failed`` if not."""
+    """Return code that goes to ``held`` if the condition holds, and to ``failed`` if not."""
     items: list[bpf.Item] = [bpf.Load(_ARGUMENTS_OFFSET + _ARGUMENT_BYTES * condition.argument)]
     if condition.mask != FULL_WORD:
         items.append(bpf.And(condition.mask))
-    if condition.negated:
-        return [*items, *(bpf.Branch("eq", value, then=failed) for value in condition.values)]
+    found, missed = (failed, held) if condition.negated else (held, failed)
     *others, last = condition.values
-    items += [bpf.Branch("eq", value, then=held) for value in others]
-    return [*items, bpf.Branch("eq", last, otherwise=failed), bpf.Label(held)]
+    items += [bpf.Branch("eq", value, then=found) for value in others]
+    return [*items, bpf.Branch("eq", last, then=found, otherwise=missed)]
 
 
 def _returns(by_name: dict[str, list[SyscallRule]]) -> list[bpf.Item]:

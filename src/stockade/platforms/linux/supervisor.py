@@ -15,18 +15,20 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import select
 from errno import EACCES, EPERM
 from time import monotonic
 
 from stockade.platforms.linux import kernel, message, notification
 from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes
-from stockade.platforms.linux.connection import Attempt, Connections, path_of
+from stockade.platforms.linux.connection import Attempt, Connections, path_of, room_for
 from stockade.platforms.linux.memory_reader import read_bytes
 from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
 from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
+from stockade.platforms.linux.slow_callers import SLOW, SlowCallers
 from stockade.platforms.linux.syscalls import arch_of
 from stockade.platforms.linux.unix_diag import Listeners
 from stockade.suppress import suppress
@@ -44,6 +46,7 @@ _CAP_SYS_PTRACE = 19
 _UNIX = 1
 _LONGEST_ADDRESS = 128
 _LOOK_AGAIN = 5
+_LONGEST_LOOK = 0.001
 _TELL_AGAIN = 1000
 _MILLISECONDS = 1000
 _PROCESSES = b"/proc"
@@ -78,7 +81,10 @@ class Supervisor:
         self.onlooker = Onlooker(supervision.root, supervision.absent, supervision.capabilities)
         self.own = Listeners()
         self.connections = Connections(
-            supervision.is_listed, _or_none(self.own.files), _or_none(supervision.listeners.files)
+            supervision.is_listed,
+            _or_none(self.own.files),
+            _or_none(supervision.listeners.files),
+            room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         arch = arch_of(os.uname().machine)
         numbers = arch.numbers()
@@ -86,6 +92,7 @@ class Supervisor:
         self.quick = quick(self.changes, self.onlooker.absent_names)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
+        self.slow = SlowCallers()
         self.poller = select.epoll()
         self.poller.register(launcher.fileno(), select.EPOLLIN)
         # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
@@ -109,10 +116,17 @@ class Supervisor:
                 else:
                     self.drop(descriptor)
             if waiting:
-                for descriptor in self.connections.due(monotonic()):
-                    self.look_again(descriptor)
+                self.look_at_due()
             if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
                 self.tell_numbers()
+
+    def look_at_due(self) -> None:
+        """Look at some of those who wait, for a moment; who was not looked at is the first next time."""
+        began = monotonic()
+        for descriptor in self.connections.due(began):
+            self.look_again(descriptor)
+            if monotonic() - began > _LONGEST_LOOK:
+                return
 
     def hear_others(self) -> bool:
         """Take what is not asked by commands; ``False`` once the launcher is gone."""
@@ -158,6 +172,7 @@ class Supervisor:
         command = self.commands.pop(self.listeners.pop(listener), None)
         if command is not None:
             self.refusals.forget(command)
+        self.slow.forget(listener)
         os.close(listener)
 
     def hear(self, listener: int) -> None:
@@ -170,10 +185,16 @@ class Supervisor:
         if possible is None:
             self.hear_rest(listener, asked)
             return
+        if self.slow.is_suspect(listener):
+            self.observe(listener, asked)
+            return
+        began = monotonic()
         try:
             unrefused = possible(asked[1], asked)
         except OSError:
             unrefused = False
+        if monotonic() - began > SLOW:
+            self.slow.note(listener)
         if unrefused:
             let_go(listener, asked[0])
         else:
@@ -247,8 +268,9 @@ class Supervisor:
         valid = known and notification.is_valid(attempt.listener, attempt.identity)
         error = self.connections.look(attempt) if valid else EACCES
         if error is None:
+            self.connections.turn(descriptor)
             return
-        del self.connections.waiting[descriptor]
+        self.connections.leave(descriptor)
         if attempt.domain != _UNIX:
             # The caller has the same socket open: closing ours would not end the watching of it.
             with suppress(OSError):

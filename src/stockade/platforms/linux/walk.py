@@ -1,12 +1,15 @@
 """A path walked as the kernel would walk it for another process, step by step.
 
 The one who walks stands elsewhere: ``/proc/self`` means somebody else there, and absolute links start at another root.
-So each name is opened by itself, links are read and continued from the caller's own root, and links that are doors
-(``/proc/PID/fd/3``) are passed through. What is found is held open: it stays what it was, whatever is renamed then.
+So the kernel takes the names up to the first link (``RESOLVE_NO_SYMLINKS``), links are read and continued from the
+caller's own root, and links that are doors (``/proc/PID/fd/3``) are passed through. What is found is held open: it
+stays what it was, whatever is renamed then.
 
 Rules: nothing is opened but to be named (``O_PATH``); the working directory of this process is a ``/proc`` that shows
-the caller (see ``supervisor``), so that paths here begin with numbers of processes.
-Source of truth: path_resolution(7), proc(5).
+the caller (see ``supervisor``), so that paths here begin with numbers of processes. A walk has a price, because other
+callers wait for its end: 40 links of 4,095 bytes make 50,000 names. One that costs more than ``MOST_COST`` ends with
+``ELOOP``, which refuses a connection and leaves a change of files to the mounts.
+Source of truth: path_resolution(7), proc(5), openat2(2).
 """
 
 from __future__ import annotations
@@ -22,6 +25,14 @@ if TYPE_CHECKING:
     from typing import Self
 
 MOST_LINKS = 40
+#: What a walk may cost, in tenths of a microsecond or so: a call, a name that the kernel takes, a name that we take.
+MOST_COST = 8000
+_PRICE, _PRICE_OF_STEP, _NAMES_SPLIT = 40, 80, 8
+_UP = b"../"
+_CLIMBED = 32
+_UPS = _UP * _CLIMBED
+_RUNS = tuple(_UP * times for times in (1024, 256, 64, 16, 4, 1))
+_NOTHING = (b"", b".")
 _NAME = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = os.O_PATH | os.O_CLOEXEC
 _SELVES = {b"self": b"NStgid:", b"thread-self": b"NSpid:"}
@@ -68,39 +79,108 @@ def walk(thread: int, start: bytes, path: bytes, *, follow: bool = True) -> Foun
 
 
 class _Walk:
-    """One walk on its way."""
+    """One walk on its way. ``left`` are the texts still to be walked, the next one last; none is empty."""
 
     def __init__(self, thread: int, *, follow: bool) -> None:
         self.thread = thread
         self.follow = follow
         self.links = 0
-        self.todo: list[bytes] = []
+        self.cost = 0
+        self.left: list[bytes] = []
+        self.root = b""
+        self.numbers: dict[bytes, bytes] = {}
 
     def go(self, start: bytes, path: bytes) -> Found:
-        self.todo = _names(path)
+        self.push(path)
         found = Found(self.open_start(b"root" if path[:1] == b"/" else start))
         try:
-            while self.todo and not found.error:
-                self.step(found)
+            while self.left and not found.error:
+                self.proceed(found)
         except BaseException:
             found.close()
             raise
         if not found.error and found.target < 0:
             found.target = os.dup(found.directory)  # the path was a directory's own: "/", "." or what ends in ".."
-        found.rest = self.todo[::-1]
+        found.rest = [name for text in reversed(self.left) for name in text.split(b"/")]
         return found
 
     def open_start(self, start: bytes) -> int:
         return os.open(b"%d/%b" % (self.thread, start), _THROUGH)
 
-    def step(self, found: Found) -> None:
-        """Take the next name."""
+    def push(self, text: bytes) -> None:
+        """Walk this text next, without what means nothing in it."""
+        text = text.strip(b"/")
+        if b"//" in text or b"/./" in text or text.startswith(b"./") or text.endswith(b"/.") or text == b".":
+            names = text.split(b"/")
+            self.cost += len(names) // _NAMES_SPLIT
+            text = b"/".join(name for name in names if name not in _NOTHING)
+        if text:
+            self.left.append(text)
+
+    def skip(self, length: int) -> None:
+        """Note that so many bytes of the next text were walked, and the slash behind them."""
+        rest = self.left[-1][length + 1 :]
+        if rest:
+            self.left[-1] = rest
+        else:
+            self.left.pop()
+
+    def proceed(self, found: Found) -> None:
+        """Walk as far as there is no link, then one name that may be one."""
         _enter(found)
         if found.error:
             return
-        name = self.todo.pop()
+        self.climb(found)
+        self.stride(found)
+        if self.cost > MOST_COST:
+            found.error = ELOOP
+        elif self.left:
+            self.step(found)
+
+    def climb(self, found: Found) -> None:
+        """Go up many directories; at the root, where ``..`` leads nowhere, the rest of them is left out."""
+        while self.cost <= MOST_COST and self.ahead().startswith(_UPS):
+            self.cost += _PRICE + _CLIMBED
+            above = glance.enter(found.directory, _UPS)
+            if above < 0:
+                return
+            self.move(found, above)
+            self.skip(len(_UPS) - 1)
+            if self.is_root(found.directory):
+                text = self.left.pop()
+                self.push(text[_length_of_ups(text) :] or b"..")
+
+    def ahead(self) -> bytes:
+        """Return the next text, without the last name of all, which is always taken by itself."""
+        text = self.left[-1]
+        return text if len(self.left) > 1 else text.rpartition(b"/")[0]
+
+    def stride(self, found: Found) -> None:
+        """Walk all names that are no links, in as few calls as can be."""
+        stretch = self.ahead()
+        if not stretch:
+            return
+        names = stretch.split(b"/")
+        good, bad = 0, len(names) + 1
+        wanted = len(names)
+        while bad - good > 1 and self.cost <= MOST_COST:
+            self.cost += _PRICE + wanted - good
+            part = b"/".join(names[good:wanted])
+            there = glance.enter(found.directory, part)
+            if there < 0:
+                bad = wanted
+            else:
+                self.move(found, there)
+                self.skip(len(part))
+                good = wanted
+            wanted = (good + bad) // 2
+
+    def step(self, found: Found) -> None:
+        """Take the next name."""
+        self.cost += _PRICE_OF_STEP
+        name = self.left[-1].partition(b"/")[0]
+        self.skip(len(name))
         if name == b"..":
-            found.name = b""
             self.move(found, os.open(b"..", _NAME, dir_fd=found.directory))
             return
         found.name = name
@@ -109,7 +189,7 @@ class _Walk:
         except OSError as error:
             found.error = error.errno or ENOENT
             return
-        if stat.S_ISLNK(os.fstat(found.target).st_mode) and (self.todo or self.follow):
+        if stat.S_ISLNK(os.fstat(found.target).st_mode) and (self.left or self.follow):
             self.pass_link(found)
 
     def pass_link(self, found: Found) -> None:
@@ -124,8 +204,8 @@ class _Walk:
             return
         text = self.own_number(found.name) if of_processes else os.readlink(b"", dir_fd=found.target)
         os.close(found.target)
-        found.target = -1
-        self.todo += _names(text)
+        found.target, found.name = -1, b""
+        self.push(text)
         if text[:1] == b"/":
             self.move(found, self.open_start(b"root"))
 
@@ -142,14 +222,24 @@ class _Walk:
     def own_number(self, name: bytes) -> bytes:
         """Return what ``/proc/self`` says to the thread."""
         own = _SELVES[name]
-        with open(b"%d/status" % self.thread, "rb") as file:
-            lines = dict(line.partition(b"\t")[::2] for line in file)
-        process = lines[b"NStgid:"].split()[-1]
-        return process if own == b"NStgid:" else b"%b/task/%b" % (process, lines[own].split()[-1])
+        if not self.numbers:
+            with open(b"%d/status" % self.thread, "rb") as file:
+                self.numbers = dict(line.partition(b"\t")[::2] for line in file)
+        process = self.numbers[b"NStgid:"].split()[-1]
+        return process if own == b"NStgid:" else b"%b/task/%b" % (process, self.numbers[own].split()[-1])
+
+    def is_root(self, directory: int) -> bool:
+        """Tell whether a directory is the thread's root."""
+        if not self.root:
+            root = self.open_start(b"root")
+            self.root = glance.identity_of(root)
+            os.close(root)
+        return bool(self.root) and glance.identity_of(directory) == self.root
 
     def move(self, found: Found, directory: int) -> None:
         """Stand in another directory."""
         found.close()
+        found.name = b""
         found.directory = directory
 
 
@@ -164,6 +254,10 @@ def _enter(found: Found) -> None:
     found.directory, found.target = found.target, -1
 
 
-def _names(path: bytes) -> list[bytes]:
-    """Return the names of a path, the last one first."""
-    return [name for name in path.split(b"/")[::-1] if name not in {b"", b"."}]
+def _length_of_ups(text: bytes) -> int:
+    """Return how many bytes at the beginning of a text lead only upwards."""
+    length = 0
+    for ups in _RUNS:
+        while text.startswith(ups, length):
+            length += len(ups)
+    return len(text) if text[length:] == b".." else length
