@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
@@ -22,6 +23,15 @@ if TYPE_CHECKING:
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+# No test looks at the clock: a machine may be busy. What CI has set besides stays.
+settings.register_profile(
+    "stockade",
+    settings.default,
+    deadline=None,
+    suppress_health_check=(*settings.default.suppress_health_check, HealthCheck.too_slow),
+)
+settings.load_profile("stockade")
 
 ENFORCEMENT = Path(__file__).parent / "enforcement"
 
