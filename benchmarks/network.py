@@ -27,6 +27,7 @@ from contender import FailedError, Ground, MissingError
 from processes import UnreadableError, holding
 from results import write
 from stockade.errors import StockadeError
+from stockade.network.hardening import raise_file_limit
 from stockade.value import Value
 from table import render
 from way import WAYS, Way
@@ -266,6 +267,7 @@ def main() -> None:
     """Install, measure, print, write."""
     options = _options()
     options.cache, output = options.cache.absolute(), options.output.absolute()
+    raise_file_limit()  # for all that is started here: a proxy has two descriptors for each of its tunnels
     ways, versions, missing = _prepare(options)
     trial = Trial(options, ways)
     began, before = time.monotonic(), machine.load()

@@ -8,19 +8,30 @@ there at all (``collect_ignore_glob`` in a conftest of its own), rather than ski
 from __future__ import annotations
 
 import os
+import resource
 import signal
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Generator
 
 # Whoever started the tests (nohup, say) may have had a signal ignored, which every command would inherit.
 for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
+
+# No test looks at the clock: a machine may be busy. What CI has set besides stays.
+settings.register_profile(
+    "stockade",
+    settings.default,
+    deadline=None,
+    suppress_health_check=(*settings.default.suppress_health_check, HealthCheck.too_slow),
+)
+settings.load_profile("stockade")
 
 ENFORCEMENT = Path(__file__).parent / "enforcement"
 
@@ -55,3 +66,21 @@ def pytest_make_collect_report(
     if report.skipped and _must_run(collector):
         _fail(report)
     return report
+
+
+@pytest.fixture
+def descriptors() -> Generator[Callable[[int], None]]:
+    """Give this process room for so many open files, up to the hard limit, as a program does that needs many.
+
+    Most systems start programs with a soft limit of 1,024, for the sake of those that use select(2).
+    """
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    def make_room(count: int) -> None:
+        soft, hard = before
+        if hard not in {resource.RLIM_INFINITY, max(hard, count)}:
+            pytest.skip(f"this takes {count} descriptors, and the hard limit is {hard} (ulimit -Hn)")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft if soft == resource.RLIM_INFINITY else max(soft, count), hard))
+
+    yield make_room
+    resource.setrlimit(resource.RLIMIT_NOFILE, before)

@@ -6,12 +6,17 @@ Each error is one line that says what is wrong (``message``) and one that says w
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+from errno import EMFILE, ENFILE
+
+from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stockade.settings.problem import Problem
+
+#: Descriptors of its owner that a sandbox takes while a command runs; each further directory with placeholders adds 2.
+DESCRIPTORS_OF_A_SANDBOX: Final = 24
 
 
 class StockadeError(Exception):
@@ -45,3 +50,26 @@ class LockedError(StockadeError):
 
 class UnavailableError(StockadeError):
     """The walls cannot be built on this machine; nothing was run."""
+
+
+def shortage(error: BaseException) -> UnavailableError | None:
+    """Return the words for a failure, if it means that this process has no file descriptor left.
+
+    A library must not change the limits of its host program, so the words say who can.
+    """
+    if not isinstance(error, OSError) or error.errno not in {EMFILE, ENFILE}:
+        return None
+    if error.errno == ENFILE:
+        return UnavailableError("the whole system has no file descriptor left", "end programs, or raise fs.file-max")
+    limit, hint = "", "close sandboxes or files, or raise the limit of open files (ulimit -n)"
+    try:
+        from resource import RLIMIT_NOFILE, getrlimit
+
+        soft, hard = getrlimit(RLIMIT_NOFILE)
+        limit = f": its limit is {soft}, and a sandbox takes {DESCRIPTORS_OF_A_SANDBOX}"
+        hint = (
+            hint if soft == hard else f"close sandboxes or files, or raise the limit of open files (ulimit -n {hard})"
+        )
+    except (ImportError, OSError):
+        pass  # there is no descriptor to import it with, either
+    return UnavailableError(f"this process has no file descriptor left for a sandbox{limit}", hint)

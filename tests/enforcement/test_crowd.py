@@ -27,6 +27,9 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 SOURCE = Path(__file__).parents[2] / "src"
+#: Descriptors that a sandbox may take of its owner's while a command runs, and what this process has open besides.
+EACH = 25
+OURS = 200
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
     "HOME": "/nonexistent",
@@ -148,7 +151,10 @@ def _children() -> list[str]:
     return found
 
 
-def test_a_hundred_sandboxes_in_a_hundred_directories_of_one_process(tmp_path: Path) -> None:
+def test_a_hundred_sandboxes_in_a_hundred_directories_of_one_process(
+    tmp_path: Path, descriptors: Callable[[int], None]
+) -> None:
+    descriptors(100 * EACH + OURS)
     root = tmp_path.resolve()
     before = _descriptors(), _children()
 
@@ -168,7 +174,10 @@ def test_a_hundred_sandboxes_in_a_hundred_directories_of_one_process(tmp_path: P
     assert (_descriptors(), _children()) == before
 
 
-def test_a_hundred_sandboxes_that_are_all_open_at_the_same_time(tmp_path: Path) -> None:
+def test_a_hundred_sandboxes_that_are_all_open_at_the_same_time(
+    tmp_path: Path, descriptors: Callable[[int], None]
+) -> None:
+    descriptors(100 * EACH + OURS)
     root = tmp_path.resolve()
     before = _descriptors(), _children()
 
@@ -186,6 +195,62 @@ def test_a_hundred_sandboxes_that_are_all_open_at_the_same_time(tmp_path: Path) 
 
     asyncio.run(scene())
     assert (_descriptors(), _children()) == before
+
+
+#: A process that opens a sandbox with ever more descriptors left; says whether it could, or why not.
+SHORT = textwrap.dedent("""
+    import os, resource, sys
+    from stockade.errors import UnavailableError
+    from stockade.policy.compile import compile_policy
+    from stockade.sandbox.blocking import BlockingSandbox
+    from stockade.settings.document import Document
+    from stockade.settings.layer import Layer
+    from stockade.settings.merge import merge
+    policy = compile_policy(merge([Document(Layer.USER, "s", {})]), cwd=sys.argv[1], home="/nonexistent")
+    children = "/proc/self/task/%d/children" % os.getpid()
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    def descriptors():
+        return sorted(os.listdir("/proc/self/fd"))
+    with BlockingSandbox(policy) as sandbox:  # what is imported later would need descriptors, too
+        sandbox.run("true")
+    for free in range(int(sys.argv[2])):
+        before = descriptors()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (len(before) - 1 + free, hard))
+        try:
+            with BlockingSandbox(policy) as sandbox:
+                print(free, "open", flush=True)
+                print(sandbox.run("echo ran").output, end="", flush=True)
+                print(free, "ran", flush=True)
+        except UnavailableError as error:
+            print(free, error.message, flush=True)
+            assert error.hint
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        assert descriptors() == before, (free, descriptors())
+        assert open(children).read() == "", free
+        left = [name for name in os.listdir(sys.argv[3]) for _ in os.listdir(f"{sys.argv[3]}/{name}")]
+        assert left == [], (free, left)
+""")
+
+
+def test_a_process_that_is_short_of_descriptors_hears_so_in_words_and_nothing_is_left(tmp_path: Path) -> None:
+    project, temporary = tmp_path.resolve() / "project", tmp_path.resolve() / "temporary"
+    project.mkdir()
+    temporary.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-c", SHORT, str(project), str(EACH + 3), str(temporary)],
+        env=ENVIRONMENT | {"PYTHONPATH": str(SOURCE), "TMPDIR": str(temporary)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert os.listdir(project) == []
+    lines = done.stdout.splitlines()
+    refused = [line for line in lines if "no file descriptor left" in line or "Too many open files" in line]
+    assert refused
+    said = {line.partition(" ")[2] for line in lines} - {"", "open", "ran"}
+    assert said == {line.partition(" ")[2] for line in refused}
+    assert lines[-3:] == [f"{EACH + 2} open", "ran", f"{EACH + 2} ran"]
 
 
 #: Another process with a sandbox of its own in the same directory: says when it is open, runs a line, ends.

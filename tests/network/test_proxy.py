@@ -12,6 +12,8 @@ from stockade.network.limits import ProxyLimits
 from stockade.network.proxy import Proxy
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from tests.network.conftest import Play, World
 
     from stockade.network.outlet import Outlet
@@ -88,7 +90,9 @@ def connected(port: int, count: int) -> list[socket.socket]:
     return [socket.create_connection(("127.0.0.1", port)) for _ in range(count)]
 
 
-def test_two_thousand_idle_connections_leave_it_at_work(play: Play) -> None:
+def test_two_thousand_idle_connections_leave_it_at_work(play: Play, descriptors: Callable[[int], None]) -> None:
+    descriptors(4050)  # both ends are here
+
     async def scene(world: World) -> None:
         canary = await world.canary()
         proxy, port = await serve(world, world.outlet(f"allowed.test 127.0.0.1:{canary.port}"))

@@ -675,7 +675,8 @@ def test_it_ends_when_its_owner_is_killed(stage: Stage, how: str) -> None:
     owner.stdout.close()
 
 
-def test_two_thousand_idle_connections_leave_it_at_work(stage: Stage) -> None:
+def test_two_thousand_idle_connections_leave_it_at_work(stage: Stage, descriptors: Callable[[int], None]) -> None:
+    descriptors(2100)
     process, port = stage.proxy()
     idle = [socket.create_connection(("127.0.0.1", port)) for _ in range(2000)]
     assert stage.client(port).connect("a.test:443").startswith(b"HTTP/1.1 403 ")

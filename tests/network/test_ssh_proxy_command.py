@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
 import subprocess
@@ -12,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.network import ssh_proxy_command
-from stockade.network.ssh_proxy_command import read_proxy, refusal
+from stockade.network.ssh_proxy_command import carry, read_proxy, refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -172,3 +173,21 @@ def test_an_ipv6_address_gets_its_brackets() -> None:
 @given(st.binary(), st.binary())
 def test_any_refusal_can_be_shown(head: bytes, body: bytes) -> None:
     assert all(line.isprintable() for line in refusal(head, body).split("\n"))
+
+
+def test_descriptors_may_be_higher_than_select_takes(descriptors: Callable[[int], None]) -> None:
+    descriptors(1200)
+    ends = (*os.pipe(), *os.pipe())
+    source, giving, taking, sink = (fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 1100) for end in ends)
+    for end in ends:
+        os.close(end)
+    ours, theirs = socket.socketpair()
+    os.write(giving, b"question")
+    os.close(giving)
+    theirs.sendall(b"answer")
+    theirs.shutdown(socket.SHUT_WR)
+    with ours, theirs:
+        carry(ours, b"first ", source, sink)
+        assert os.read(taking, 100) == b"first answer"
+    for end in (source, taking, sink):
+        os.close(end)

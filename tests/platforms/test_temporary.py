@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import UnavailableError
+from stockade.platforms import temporary
 from stockade.platforms.temporary import PREFIX, TemporaryDirectory, sweep
 
 if TYPE_CHECKING:
@@ -100,9 +101,28 @@ def test_names_that_are_not_ours_are_not_swept(tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
-def test_a_bad_tmpdir_falls_back() -> None:
-    made = TemporaryDirectory.make({"TMPDIR": "/nonexistent"})
-    assert made.path.startswith(f"/tmp/stockade-{os.geteuid()}")
+@pytest.mark.parametrize("bad", ["/nonexistent", "relative", ""])
+def test_a_bad_tmpdir_falls_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, bad: str) -> None:
+    monkeypatch.setattr(temporary, "PLACES", (str(tmp_path / "missing"), str(tmp_path)))
+    made = TemporaryDirectory.make({"TMPDIR": bad})
+    assert made.path.startswith(f"{tmp_path}/stockade-{os.geteuid()}/")
+    made.remove()
+
+
+def test_of_the_usual_places_one_that_is_in_use_already_wins(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which one that is depends on the machine's past: the journal of placeholders lies in /var/tmp, say."""
+    first, second = (str(tmp_path / name) for name in ("first", "second"))
+    monkeypatch.setattr(temporary, "PLACES", (first, second))
+    os.mkdir(first)
+    os.makedirs(f"{second}/stockade-{os.geteuid()}", 0o700)
+    made = TemporaryDirectory.make({})
+    assert made.path.startswith(f"{second}/")
+    made.remove()
+
+
+def test_the_usual_places() -> None:
+    made = TemporaryDirectory.make({})
+    assert os.path.dirname(os.path.dirname(made.path)) in temporary.PLACES
     made.remove()
 
 

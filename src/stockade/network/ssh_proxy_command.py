@@ -90,7 +90,7 @@ def carry(connection: socket, first: bytes, source: int = 0, sink: int = 1) -> N
         while incoming or connection.fileno() in reading:
             readers = [one for one in reading if not (outgoing if one == source else incoming)]
             writers = ([connection.fileno()] if outgoing else []) + ([sink] if incoming else [])
-            readable, writable, _ = select.select(readers, writers, [])
+            readable, writable = _ready(readers, writers)
             if sink in writable:
                 incoming = _write(sink, incoming)
             if connection.fileno() in writable:
@@ -104,6 +104,25 @@ def carry(connection: socket, first: bytes, source: int = 0, sink: int = 1) -> N
                     connection.shutdown(SHUT_WR)
     finally:
         os.set_blocking(sink, True)
+
+
+def _ready(readers: list[int], writers: list[int]) -> tuple[set[int], set[int]]:
+    """Wait; return what can be read or has ended, and what can be written or is broken.
+
+    By poll(2): ssh may hand down descriptors above 1,023, which select(2) does not take.
+    """
+    wanted: dict[int, int] = dict.fromkeys(readers, select.POLLIN)
+    for writer in writers:
+        wanted[writer] = wanted.get(writer, 0) | select.POLLOUT
+    poller = select.poll()
+    for descriptor, events in wanted.items():
+        poller.register(descriptor, events)
+    found = dict(poller.poll())
+    broken = select.POLLERR | select.POLLHUP | select.POLLNVAL
+    return (
+        {one for one in readers if found.get(one, 0) & (select.POLLIN | broken)},
+        {one for one in writers if found.get(one, 0) & (select.POLLOUT | broken)},
+    )
 
 
 def _write(place: int, data: bytes) -> bytes:

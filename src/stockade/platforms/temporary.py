@@ -90,14 +90,20 @@ def _make_locked(path: str) -> int | None:
     except OSError as error:
         message = f"cannot make the temporary directory {path}: {error.strerror}"
         raise UnavailableError(message, "make room, or set TMPDIR to another directory") from error
-    with suppress(OSError):  # a sweep of somebody else's may have been quicker
+    try:
         os.chmod(path, 0o700)  # whatever the umask took away
         descriptor = os.open(path, _FLAGS)
+    except FileNotFoundError:
+        return None  # a sweep of somebody else's was quicker
+    except OSError:
         with suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if _is_still(path, descriptor):
-                return descriptor
-        os.close(descriptor)
+            os.rmdir(path)
+        raise
+    with suppress(OSError):
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if _is_still(path, descriptor):
+            return descriptor
+    os.close(descriptor)
     return None
 
 
@@ -128,6 +134,9 @@ def _is_ours(entry: os.DirEntry[str]) -> bool:
 def _remove(path: str, top: int) -> None:
     """Empty the directory level by level, drawing each directory up to the top, then remove it."""
     number = 0
+    with suppress(OSError):
+        os.rmdir(path)  # most are empty, and this needs no descriptor
+        return
     with suppress(OSError):
         while names := _names(top):
             for name in names:

@@ -14,7 +14,7 @@ import stat
 import time
 
 from stockade.annotation import TYPE_CHECKING, Any, Final, TypeVar
-from stockade.errors import StockadeError, UnavailableError
+from stockade.errors import StockadeError, UnavailableError, shortage
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory
 from stockade.sandbox import environment, shell
@@ -177,8 +177,8 @@ class Session:
         """Make the temporary directory and build the walls; on failure leave nothing."""
         if self._walls is not None:
             return
-        self._temporary = TemporaryDirectory.make(self._host)
         try:
+            self._temporary = TemporaryDirectory.make(self._host)
             walls = self._make_walls(self._temporary.path)
             self._walls = walls
             self._network = Network(
@@ -191,8 +191,9 @@ class Session:
             if self._asker is not None and self._asker.fileno() >= 0:
                 walls.watch(self._asker.fileno())
             self._renew()
-        except BaseException:
+        except BaseException as error:
             self.close()
+            _raise_for_shortage(error)
             raise
 
     def update(self, policy: SandboxPolicy) -> None:
@@ -383,7 +384,11 @@ class Session:
     def _renew(self) -> tuple[str, ...]:
         """Make walls and network fit the policy and the disk as they are now."""
         network = self._opened(self._network)
-        notes = self._opened(self._walls).renew(self.policy)
+        try:
+            notes = self._opened(self._walls).renew(self.policy)
+        except OSError as error:
+            _raise_for_shortage(error)
+            raise
         network.follow(self.policy)
         return (*notes, network.failure) if network.failure else notes
 
@@ -452,6 +457,13 @@ def _require_streams(streams: Sequence[int]) -> None:
         if stat.S_ISDIR(os.fstat(stream).st_mode):
             message = f"standard stream {number} is a directory"
             raise StockadeError(message, "give the command a file, a pipe or a terminal")
+
+
+def _raise_for_shortage(error: BaseException) -> None:
+    """Raise what says it in words, if a failure means that this process has no descriptor left."""
+    words = shortage(error)
+    if words is not None:
+        raise words from error
 
 
 def _not_started(outcome: Outcome) -> StockadeError:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import resource
 
 import pytest
 from hypothesis import given
@@ -67,3 +68,27 @@ def test_nothing_there_and_nobody_there() -> None:
     other.close()
     assert one.receive() is None
     one.close()
+
+
+@pytest.mark.parametrize("size", [0, INLINE_BYTES + 1])
+def test_a_packet_whose_files_found_no_room_says_so(size: int) -> None:
+    one, other = Channel.pair()
+    one.send(Packet(b"x", 1, bytes(size), (0, 1, 2)))
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    free = os.dup(0)
+    os.close(free)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (free + 1, before[1]))
+    try:
+        packet = other.receive()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+    assert packet is not None
+    assert (packet.kind, packet.cut, len(packet.descriptors)) == (b"x", True, 1)
+    packet.close()
+    one.send(Packet(b"y", 2, bytes(size), (0, 1, 2)))
+    packet = other.receive()
+    assert packet is not None
+    assert (packet.body, packet.cut, len(packet.descriptors)) == (bytes(size), False, 3)
+    packet.close()
+    one.close()
+    other.close()

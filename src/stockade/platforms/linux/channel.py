@@ -15,6 +15,7 @@ from _socket import (
     AF_UNIX,
     CMSG_SPACE,
     MSG_CMSG_CLOEXEC,
+    MSG_CTRUNC,
     MSG_DONTWAIT,
     SCM_RIGHTS,
     SOCK_SEQPACKET,
@@ -56,9 +57,12 @@ def unpack(data: bytes) -> list[bytes]:
 
 
 class Packet:
-    """One message: what it is, whom it concerns, and its body still packed."""
+    """One message: what it is, whom it concerns, and its body still packed.
 
-    __slots__ = ("body", "descriptors", "kind", "number")
+    ``cut``: descriptors that came with it are lost, because this process had no room for them.
+    """
+
+    __slots__ = ("body", "cut", "descriptors", "kind", "number")
 
     def __init__(self, kind: bytes, number: int, body: bytes = b"", descriptors: tuple[int, ...] = ()) -> None:
         """Take ``kind`` as one byte; the descriptors are not owned by the packet."""
@@ -66,6 +70,7 @@ class Packet:
         self.number = number
         self.body = body
         self.descriptors = descriptors
+        self.cut = False
 
     def fields(self) -> list[bytes]:
         """Return the unpacked body."""
@@ -143,14 +148,15 @@ class Channel:
         space = CMSG_SPACE(MAXIMUM_DESCRIPTORS * _DESCRIPTOR_BYTES)
         flags = MSG_CMSG_CLOEXEC if wait else MSG_CMSG_CLOEXEC | MSG_DONTWAIT
         try:
-            data, ancillary, _, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
+            data, ancillary, shown, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
         except (ConnectionResetError, BlockingIOError):
             return None
         descriptors = _descriptors(ancillary)
         if not data:
             return None
         packet, in_file = decode(data)
-        if in_file and descriptors:
+        packet.cut = bool(shown & MSG_CTRUNC)
+        if in_file and descriptors and not packet.cut:
             file = descriptors.pop()
             packet.body = _read_all(file)
             os.close(file)

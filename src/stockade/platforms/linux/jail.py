@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import select
-from errno import EPERM
+from errno import EMFILE, EPERM
 
 from stockade.annotation import TYPE_CHECKING, Literal
 from stockade.errors import StockadeError, UnavailableError
@@ -184,10 +184,10 @@ class Jail:
 
         The plan's locks must still be open, and ``fileno`` may change. Without ``explain`` the error is the bare one.
         """
-        packet = self._channel.receive()
+        packet = self._receive_all()
         if packet is not None and packet.kind == message.SHARED:
             self._take_shared(message.Shared.read(packet))
-            packet = self._channel.receive()
+            packet = self._receive_all()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
             self.unsupervised = packet.body.decode()
@@ -202,6 +202,15 @@ class Jail:
             passages.remember(another)
             return
         raise self._unavailable(failed, explain=explain)
+
+    def _receive_all(self) -> Packet | None:
+        """Wait for a packet. Raises if there is no room here for the descriptors that came with it."""
+        packet = self._channel.receive()
+        if packet is not None and packet.cut:
+            packet.close()
+            self.close()
+            raise OSError(EMFILE, os.strerror(EMFILE))
+        return packet
 
     def _try_passage(self, passage: Passage, plan: Packet) -> None:
         """Start new helpers by another passage and send them the same plan."""

@@ -79,7 +79,9 @@ def _serve(owner: int, channel: Channel) -> None:
 
 def _is_dead(process: int) -> bool:
     """Tell whether a process is dead; one that is dying is waited for, since its channels close before its locks."""
-    return bool(select.select([process], [], [], _DYING if _is_dying(process) else 0)[0])
+    poller = select.poll()  # which takes any descriptor: select(2) takes none above 1,023
+    poller.register(process, select.POLLIN)
+    return bool(poller.poll(_DYING * 1000 if _is_dying(process) else 0))
 
 
 def _is_dying(process: int) -> bool:

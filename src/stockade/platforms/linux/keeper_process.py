@@ -15,7 +15,7 @@ import os
 import sys
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.errors import UnavailableError
+from stockade.errors import UnavailableError, shortage
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import Channel, Packet
@@ -43,21 +43,17 @@ _HINT: Final = "check the Python installation and the limit of processes"
 def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
     """Start a keeper as a program of its own; return its process and the channel to it."""
     words = passages.words_for(passage, [sys.executable, "-I", "-S", "-c", _START, package_root(), passage, leavings])
-    mine, theirs = Channel.pair()
-    nothing = os.open(os.devnull, os.O_RDWR)
+    mine, theirs = _pair()
     try:
-        streams = [(os.POSIX_SPAWN_DUP2, nothing, number) for number in range(_CHANNEL)]
-        actions = [*streams, (os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL)]
-        pid = os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True)
-        _introduce(mine)
+        streams = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(_CHANNEL)]
+        actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL), *streams]
+        return os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True), mine
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
         raise UnavailableError(text, _HINT) from error
     finally:
         theirs.close()
-        os.close(nothing)
-    return pid, mine
 
 
 def can_fork() -> bool:
@@ -70,17 +66,37 @@ def can_fork() -> bool:
 
 def fork(leavings: str) -> tuple[int, Channel]:
     """Start a keeper as a fork of this process; return its process and the channel to it."""
-    mine, theirs = Channel.pair()
+    mine, theirs = _pair()
     try:
-        pid = _fork(theirs, leavings)
-        _introduce(mine)
+        return _fork(theirs, leavings), mine
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper: {error.strerror}"
         raise UnavailableError(text, _HINT) from error
     finally:
         theirs.close()
-    return pid, mine
+
+
+def _pair() -> tuple[Channel, Channel]:
+    """Make both ends of a channel; the keeper's holds the owner's introduction already. Leave nothing on failure."""
+    try:
+        mine, theirs = Channel.pair()
+    except OSError as error:
+        raise _no_channel(error) from error
+    try:
+        _introduce(mine)
+    except BaseException as error:
+        mine.close()
+        theirs.close()
+        if isinstance(error, OSError):
+            raise _no_channel(error) from error
+        raise
+    return mine, theirs
+
+
+def _no_channel(error: OSError) -> UnavailableError:
+    text = f"cannot open a channel to the sandbox's helper: {error.strerror}"
+    return shortage(error) or UnavailableError(text, "run `stockade doctor`")
 
 
 def _fork(channel: Channel, leavings: str) -> int:

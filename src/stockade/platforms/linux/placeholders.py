@@ -14,6 +14,7 @@ may see the records (``journal_directory``).
 from __future__ import annotations
 
 import os
+from errno import EMFILE, ENFILE
 
 from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import InvalidTextError, UnavailableError
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["Lease", "Placeholder", "State", "acquire", "is_placeholder", "journal_directory", "sweep"]
 
 _PRIVATE: Final = 0o700
+# That a directory cannot be opened says nothing about it, if this process can open nothing at all.
+_NO_ROOM: Final = frozenset({EMFILE, ENFILE})
 
 
 class Placeholder(Value):
@@ -113,6 +116,8 @@ class Lease:
         try:
             directory = Directory(parent)
         except OSError as error:
+            if error.errno in _NO_ROOM:
+                raise
             self._note(parent, refusals(names, error))
             return
         try:
@@ -142,6 +147,8 @@ def acquire(paths: Iterable[str], journals: str = "", lease: Lease | None = None
             lease._add(parent, names, journals)  # noqa: SLF001 - only a lease that is being made may grow
     except OSError as error:
         lease.release()
+        if error.errno in _NO_ROOM:
+            raise
         message = f"cannot journal placeholders in {journals}: {error.strerror}"
         raise UnavailableError(message, "Free space or descriptors, or mend the directory's permissions.") from error
     except BaseException:

@@ -83,7 +83,8 @@ class LinuxWalls:
         self._observe = observe
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
-        self._next: Jail | None = started or Jail.start(self._leavings)
+        self._poll = select.epoll()  # before the helpers: who has no descriptor for it starts none
+        self._next: Jail | None = started or self._begin()
         clean_up(self._leavings)
         self._scan: Scan | None = None
         self._rules: FileRules | None = None
@@ -91,13 +92,19 @@ class LinuxWalls:
         self._current: _Cell | None = None
         self._cells: dict[int, _Cell] = {}
         self._places: dict[int, tuple[_Cell, int]] = {}
-        self._poll = select.epoll()
         self._ticket = 0
         self._door: Door | None = None
         self._commons = Commons()
         self._reports: list[Report] = []
         #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
         self._pending: Lease | None = None
+
+    def _begin(self) -> Jail:
+        try:
+            return Jail.start(self._leavings)
+        except BaseException:
+            self._poll.close()
+            raise
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
