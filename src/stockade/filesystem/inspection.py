@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _EDITOR: Final = "an editor on the host that opens this directory runs programs that it names"
 _AGENT: Final = "an agent on the host that starts in this directory obeys it"
-#: Names that programs of the host obey in any directory that they are opened in. Of a directory with entries, only those
+#: Names that programs of the host obey in any directory that they are opened in. Of a directory with entries only those
 #: count; a setting of an editor may be any extension's, and many name programs, so all settings do.
 OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
     ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
@@ -50,7 +50,7 @@ _MOST: Final = 200_000
 class Ground(Value):
     """What the look is about: how deep, what is left alone, and what was known when the commands started.
 
-    ``holders`` are the directories of known repositories, ``bare`` those that are one themselves, with device and inode.
+    ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index that is older.
     """
@@ -83,11 +83,14 @@ class Inspection:
         self, covers: Covers, ground: Ground, changed: Iterable[str], replaced: Iterable[str] = ()
     ) -> list[Finding]:
         """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``."""
-        for directory in changed:
-            self._list(directory, covers, ground, whole=False)
-        for directory in replaced:
-            self._list(directory, covers, ground, whole=True)
         look = RepositoryInspection(covers, self._memo, configs=ground.configs, spared=ground.spared)
+        for directories, whole in ((changed, False), (replaced, True)):
+            for directory in directories:
+                holder, inside, _ = f"{directory}/".partition("/.git/")
+                if inside:
+                    look.look_at((holder,))
+                else:
+                    self._list(directory, covers, ground, whole=whole)
         look.look_at(self._stirred(ground))
         look.look_at([spot for spot in self._spots if covers.root_of(spot) is not None])
         for spot in dict.fromkeys((*ground.bare, *self._spots)):

@@ -76,6 +76,7 @@ class RepositoryInspection:
         self._configs = configs
         self._spared = spared
         self._visited: set[str] = set()
+        self._stores: set[tuple[str, str]] = set()
         self._todo: list[str] = []
         self.findings: list[Finding] = []
 
@@ -95,9 +96,8 @@ class RepositoryInspection:
     def look_at_bare(self, directory: str, since: int) -> None:
         """Look at a directory that is a repository itself; what is older than ``since`` in it is not a command's."""
         handle = Handle.reach(directory)
-        if handle is not None and directory not in self._visited:
+        if handle is not None:
             with handle:
-                self._visited.add(directory)
                 self._repository(handle, "", since=since)
         self.look_at(())
 
@@ -154,6 +154,9 @@ class RepositoryInspection:
 
     def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
         """Look at a repository's own files, and note the directories at the gitlinks of its index."""
+        if (handle.path, worktree) in self._stores or len(self._stores) > _MOST:
+            return
+        self._stores.add((handle.path, worktree))
         self._common(handle, worktree, since)
         led: list[str] = []
         for name in () if self._configs else ("config", "config.worktree"):
@@ -173,8 +176,7 @@ class RepositoryInspection:
             self.offend(handle, "commondir", fault, since)
             return
         common = common_directory(handle.path)
-        if common != handle.path and common not in self._visited:
-            self._visited.add(common)
+        if common != handle.path:
             other = Handle.reach(common)
             if other is not None:
                 with other:
@@ -248,10 +250,7 @@ class RepositoryInspection:
                 if below is None:
                     continue
                 with below:
-                    if below.path in self._visited or len(self._visited) > _MOST:
-                        continue
                     if is_bare(below):
-                        self._visited.add(below.path)
                         self._repository(below, "", above=worktree)
                     elif depth < _DEEPEST_MODULE:
                         self._modules(below, worktree, depth=depth + 1)

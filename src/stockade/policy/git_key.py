@@ -60,8 +60,8 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
         "usebitmaps usesparse window windowmemory writebitmaphashcache writebitmaplookuptable writereverseindex",
         "pull": "ff rebase",
         "push": "autosetupremote default followtags recursesubmodules useforceifincludes",
-        "rebase": "abbreviatecommands autosquash autostash forkpoint missingcommitscheck rebasemerges reschedulefailedexec "
-        "stat updaterefs",
+        "rebase": "abbreviatecommands autosquash autostash forkpoint missingcommitscheck rebasemerges "
+        "reschedulefailedexec stat updaterefs",
         "receive": "denydeletes denynonfastforwards fsckobjects",
         "rerere": "autoupdate enabled",
         "status": "aheadbehind branch displaycommentprefix relativepaths renamelimit renames short showstash "
@@ -80,20 +80,63 @@ _WITHIN: Final[Mapping[str, frozenset[str]]] = {
         ("description", "gh-merge-base", "github-pr-owner-number", "merge", "rebase", "vscode-merge-base")
     ),
     "color": frozenset(
-        "added ahead behind branch changed commit context current func grep header local meta new nobranch old plain "
-        "remote untracked updated upstream whitespace worktree".split()
+        [
+            "added",
+            "ahead",
+            "behind",
+            "branch",
+            "changed",
+            "commit",
+            "context",
+            "current",
+            "func",
+            "grep",
+            "header",
+            "local",
+            "meta",
+            "new",
+            "nobranch",
+            "old",
+            "plain",
+            "remote",
+            "untracked",
+            "updated",
+            "upstream",
+            "whitespace",
+            "worktree",
+        ]
     ),
     "lfs": frozenset(("access", "locksverify")),
     "remote": frozenset(
-        "fetch followremotehead gh-resolved mirror partialclonefilter promisor prune prunetags push skipdefaultupdate "
-        "skipfetchall tagopt".split()
+        [
+            "fetch",
+            "followremotehead",
+            "gh-resolved",
+            "mirror",
+            "partialclonefilter",
+            "promisor",
+            "prune",
+            "prunetags",
+            "push",
+            "skipdefaultupdate",
+            "skipfetchall",
+            "tagopt",
+        ]
     ),
     "submodule": frozenset(("active", "branch", "fetchrecursesubmodules", "ignore", "path", "shallow")),
 }
 #: Keys whose value is a remote, by name or by address.
 _REMOTES: Final = frozenset(
-    "branch.*.pushremote branch.*.remote remote.*.pushurl remote.*.url submodule.*.url checkout.defaultremote "
-    "extensions.partialclone remote.pushdefault".split()
+    [
+        "branch.*.pushremote",
+        "branch.*.remote",
+        "remote.*.pushurl",
+        "remote.*.url",
+        "submodule.*.url",
+        "checkout.defaultremote",
+        "extensions.partialclone",
+        "remote.pushdefault",
+    ]
 )
 #: Keys that count with these values alone.
 _VALUES: Final[Mapping[str, frozenset[str]]] = {

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
-    from stockade.filesystem.repository_inspection import Finding
     from stockade.platforms.backend import Entrance, Launch, Observe
     from stockade.platforms.linux.door import Door
     from stockade.platforms.linux.footing import Footing
