@@ -360,14 +360,19 @@ def _publish(sandbox: BlockingSandbox, door: Published, shown: Terminal) -> None
 
 
 def _report_refusals(refused: Violations | None, how: str | None, shown: Terminal) -> None:
-    """Say what was refused: to people who sit there, or to whoever has asked for it."""
+    """Say what was refused: to people who sit there, or to whoever has asked for it; and always what was set aside."""
+    asked = how
     how = how or ("summary" if shown.err.isatty() else "off")
-    if how == "off" or (refused is None and how != "json"):
+    if (how == "off" and (asked or refused is None)) or (refused is None and how != "json"):
         return
     from stockade.violations import summary
 
     entries = () if refused is None else tuple(refused)
     dropped = 0 if refused is None else refused.dropped
+    if how == "off":
+        # What was set aside is another matter than a refusal: files are not where the command left them.
+        shown.aside(summary.full([one for one in entries if one.operation.value == "leave"]))
+        return
     if how == "json":
         shown.aside(summary.as_json(entries, dropped=dropped))
         return

@@ -21,6 +21,20 @@ if TYPE_CHECKING:
     from stockade.filesystem.inotify import Event, Inotify
 
 
+class News:
+    """Directories in which names came or went, those that are others now, and whether some of it was lost."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.changed: set[str] = set()
+        self.replaced: set[str] = set()
+        self.lost = False
+
+    def __bool__(self) -> bool:
+        """Whether there are any."""
+        return bool(self.changed or self.replaced or self.lost)
+
+
 class Memory:
     """The real disk, remembered; a ``Terrain``."""
 
@@ -36,6 +50,7 @@ class Memory:
         self._texts: dict[str, str | None] = {}
         self._unwatched: set[str] = set()
         self._touched: set[str] = set()
+        self._news = News()
 
     # The questions of a Terrain
 
@@ -82,8 +97,11 @@ class Memory:
         if any(event.overflow for event in events):
             self._forget_all()
             self._touched.add("/")
+            self._news.lost = True
             return True
         replaced, touched = self._sorted(events)
+        self._news.changed.update(touched)
+        self._news.replaced |= replaced
         self._touched |= replaced
         self._touched |= {
             f"{'' if place == '/' else place}/{name}" for place, names in touched.items() for name in names
@@ -99,6 +117,16 @@ class Memory:
         """Return the paths that something happened to since this was asked last; ``/`` stands for any."""
         touched, self._touched = self._touched, set()
         return touched if self._queue is not None and not self._unwatched else {"/"}
+
+    def take_news(self) -> News:
+        """Return what has changed, as of the last ``refresh``, since this was asked last."""
+        news, self._news = self._news, News()
+        news.changed |= self._unwatched
+        return news
+
+    def listed(self) -> Iterable[tuple[str, Entries]]:
+        """Return the directories that were listed, each with what was of interest there."""
+        return ((path, entries) for (path, _), entries in self._lists.items())
 
     def close(self) -> None:
         """End the watch; may be called again."""

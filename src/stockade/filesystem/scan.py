@@ -31,6 +31,11 @@ class Scan:
         """The plan as of the last ``refresh``."""
         return self._plan
 
+    @property
+    def memory(self) -> Memory:
+        """What is known of the disk."""
+        return self._memory
+
     def refresh(self) -> bool:
         """Look whether the disk has changed; tell whether the plan has."""
         return self._memory.refresh() and self._remake()
@@ -65,9 +70,9 @@ class Scan:
         return self._plan != before
 
 
-def plan_now(rules: FileRules) -> Plan:
-    """Make one plan for the disk as it is, without watching it."""
-    return _plan(rules, Memory(watch=False))
+def plan_now(rules: FileRules, memory: Memory | None = None) -> Plan:
+    """Make one plan for the disk as it is, without watching it; ``memory`` keeps what was asked for it."""
+    return _plan(rules, memory or Memory(watch=False))
 
 
 def _plan(rules: FileRules, memory: Memory) -> Plan:

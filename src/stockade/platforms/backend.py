@@ -67,13 +67,16 @@ class Entrance(Value):
 class Report(Value):
     """What the walls refused to a command: an operation by its name, a real path, and how often.
 
-    An empty path stands for more places than are told apart. ``ticket`` is 0 for a command of a visitor.
+    An empty path stands for more places than are told apart. ``ticket`` is 0 for a command of a visitor. What an
+    inspection found comes with its words: ``why`` it was set aside, and the ``remedy``.
     """
 
     ticket: int
     operation: str
     path: str
     times: int = 1
+    why: str = ""
+    remedy: str = ""
 
 
 class Walls(Protocol):
@@ -121,6 +124,9 @@ class Walls(Protocol):
 
     def unwatch(self, descriptor: int) -> None:
         """Watch it no more; before it is closed."""
+
+    def look(self) -> float | None:
+        """Inspect what running commands have left, if it is time to; return the seconds until it is again, if ever."""
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable when there is something to receive."""

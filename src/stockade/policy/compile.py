@@ -72,6 +72,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             read_allow=reader.paths(catalog.ALLOW_READ),
             search_depth=settings.get(catalog.SEARCH_DEPTH),
             allow_git_config=settings.get(catalog.ALLOW_GIT_CONFIG),
+            left_allow=reader.paths(catalog.ALLOW_PROTECTED),
         ),
         network=NetworkRules(
             allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),

@@ -50,6 +50,7 @@ class FileRules(Value):
     read_allow: tuple[Sourced[PathPattern], ...]
     search_depth: int
     allow_git_config: bool
+    left_allow: tuple[Sourced[PathPattern], ...] = ()
 
     @property
     def search(self) -> Search:

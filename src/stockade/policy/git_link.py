@@ -15,14 +15,15 @@ Source of truth: gitrepository-layout(5), git-worktree(1), git-config(1).
 
 from __future__ import annotations
 
+import os
+
 from stockade.annotation import TYPE_CHECKING
+from stockade.errors import InvalidTextError
 from stockade.policy.path_pattern import joined, names_of
 from stockade.policy.places import follow
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from stockade.policy.places import Places
 
 
@@ -90,29 +91,14 @@ def _led(base: str, written: str, places: Places) -> str | None:
 
 
 def _worktree_setting(config: str) -> str | None:
-    """Return ``core.worktree``, the last one of several; ``None`` where its value is more than a plain word or text."""
-    found = None
-    for section, key, value in _assignments(config):
-        if (section, key) == ("core", "worktree"):
-            found = value
-    return found if found is None or not set(found) & set('"\\#;') else None
+    """Return ``core.worktree``, the last one of several; ``None`` if there is none, or git refuses the file."""
+    from stockade.policy.git_config import read
 
-
-def _assignments(config: str) -> Iterator[tuple[str, str, str]]:
-    section = ""
-    for raw in config.split("\n"):
-        line = raw.strip()
-        if line.startswith("["):
-            # A subsection, or an assignment behind the bracket, makes this another section than plain "core".
-            section = line[1:-1].strip().casefold() if line.endswith("]") else ""
-        elif "=" in line and not line.startswith(("#", ";")):
-            key, _, value = line.partition("=")
-            yield section, key.strip().casefold(), _unquoted(value.strip())
-
-
-def _unquoted(value: str) -> str:
-    quoted = len(value) > 1 and value[0] == value[-1] == '"'
-    return value[1:-1] if quoted else value
+    try:
+        settings = read(os.fsencode(config))
+    except InvalidTextError:
+        return None
+    return next((setting.value for setting in reversed(settings) if setting.name == "core.worktree"), None)
 
 
 def _below(directory: str, name: str) -> str:

@@ -173,6 +173,7 @@ class Sandbox:
             streams.finish()
             raise
         streams.hand_over()
+        self._look()
         ended = loop.create_future()
         self._ended[running.ticket] = ended
         captures = streams.captures
@@ -229,6 +230,7 @@ class Sandbox:
             streams.close()
             raise
         streams.give_up_inside()
+        self._look()
         ended = self._ended[running.ticket] = loop.create_future()
         return Process(self._session, running, ended, streams)
 
@@ -284,7 +286,10 @@ class Sandbox:
         self._look()
 
     def _look(self) -> None:
-        """Follow the settings files, if the policy is one that does."""
+        """Follow the settings files, if the policy is one that does, and inspect what commands leave."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
         left = self._session.look()
         if left is not None and self._loop is not None:
             self._looking = self._loop.call_later(left, self._look)

@@ -43,7 +43,13 @@ class Record:
         self.add(network_violation(refused, occasion), policy)
 
     def note(self, report: Report, command: str, policy: SandboxPolicy) -> None:
-        """Keep what the walls have refused."""
+        """Keep what the walls have refused, and what an inspection has set aside."""
+        if report.why:
+            occasion = Occasion(time.time(), command, self._lines.get(command, ""), report.times)
+            operation = Operation(report.operation)
+            why, remedy = report.why, report.remedy
+            self.add(Violation.refused(operation, report.path, occasion, why=why, remedy=remedy), policy)
+            return
         from stockade.policy.files import survey
         from stockade.policy.places import Disk
         from stockade.sandbox.wall_violation import wall_violation

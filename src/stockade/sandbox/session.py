@@ -213,10 +213,19 @@ class Session:
         self._following = following
 
     def look(self) -> float | None:
-        """Follow the settings files if it is time to; return the seconds until it is again, if it will be.
+        """Follow the settings files, and inspect what commands leave, if it is time to.
+
+        Return the seconds until it is again, if it will be.
 
         The faces call it at least that often while they wait. What is wrong with a file is a note of the next result.
         """
+        inspected = None if self._walls is None else self._walls.look()
+        if self._walls is not None:
+            self._hear_walls()
+        followed = self._follow()
+        return min((left for left in (inspected, followed) if left is not None), default=None)
+
+    def _follow(self) -> float | None:
         if self._following is None or self._walls is None or self._following.left() != 0:
             return None if self._following is None else self._following.left()
         heard = self._following.look()
@@ -373,6 +382,7 @@ class Session:
                 self._asker.close()
             if walls is not None:
                 walls.close()
+                self._hear_reports(walls)
         finally:
             for running in self._running.values():
                 self._forget(running)
@@ -404,7 +414,10 @@ class Session:
         return f"command-{self._commands}"
 
     def _hear_walls(self) -> None:
-        for report in self._opened(self._walls).take_reports():
+        self._hear_reports(self._opened(self._walls))
+
+    def _hear_reports(self, walls: Walls) -> None:
+        for report in walls.take_reports():
             running = self._running.get(report.ticket)
             self._kept_record().note(report, "" if running is None else running.command_id, self.policy)
 

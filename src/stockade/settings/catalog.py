@@ -146,6 +146,14 @@ ALLOW_GIT_CONFIG: Final = Key(
     Loosens.WHEN_TRUE,
     "Lift the protection of .git/config and .git/config.worktree, so that `git config` works inside.",
 )
+ALLOW_PROTECTED: Final = Key[Texts](
+    "sandbox.filesystem.allowProtected",
+    Kind.TEXTS,
+    (),
+    Loosens.ALWAYS,
+    "Paths below a writable root where commands may leave what programs of the host obey: repositories with hooks or "
+    "config of any kind, settings of editors and agents. What exists when a command starts stays protected.",
+)
 IGNORE_VIOLATIONS: Final = Key[dict[str, Texts]](
     "sandbox.ignoreViolations",
     Kind.TABLE,
@@ -199,6 +207,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         DENY_READ,
         ALLOW_READ,
         ALLOW_GIT_CONFIG,
+        ALLOW_PROTECTED,
         IGNORE_VIOLATIONS,
         WEAKER_NESTED,
         RIPGREP_COMMAND,

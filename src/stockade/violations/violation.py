@@ -49,6 +49,7 @@ class Operation(Enum):
     CONNECT = "connect"
     RESOLVE = "resolve"
     UNIX_CONNECT = "unix-connect"
+    LEAVE = "leave"
 
     @property
     def words(self) -> str:
@@ -67,6 +68,7 @@ _WORDS: Final = {
     Operation.CONNECT: "connect to",
     Operation.RESOLVE: "look up",
     Operation.UNIX_CONNECT: "connect to the socket",
+    Operation.LEAVE: "leave behind",
 }
 
 

@@ -19,6 +19,7 @@ from stockade.platforms.linux import entrance, placeholders
 from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.commons import Commons
+from stockade.platforms.linux.inspector import Inspector
 from stockade.platforms.linux.jail import Jail, Request
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import names_file, placed, specify
@@ -27,6 +28,7 @@ from stockade.suppress import suppress
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
     from stockade.platforms.backend import Entrance, Launch, Observe
     from stockade.platforms.linux.door import Door
@@ -57,9 +59,14 @@ class _Cell:
         self.covered_again = False
 
     @property
+    def active(self) -> bool:
+        """Whether a command runs in it."""
+        return bool(self.tickets) or bool(self.guests)
+
+    @property
     def busy(self) -> bool:
         """Whether a command runs in it, or a visitor may come."""
-        return bool(self.tickets) or bool(self.guests) or self.receiving
+        return self.active or self.receiving
 
     def fits(self, policy: SandboxPolicy, plan: Plan, touched: set[str]) -> bool:
         """Tell whether another plan would build the same jail, after something happened to the paths ``touched``."""
@@ -84,7 +91,7 @@ class LinuxWalls:
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
         self._poll = select.epoll()  # before the helpers: who has no descriptor for it starts none
-        self._next: Jail | None = started or self._begin()
+        self._next: Jail | None = started or self._start_helpers()
         clean_up(self._leavings)
         self._scan: Scan | None = None
         self._rules: FileRules | None = None
@@ -96,10 +103,12 @@ class LinuxWalls:
         self._door: Door | None = None
         self._commons = Commons()
         self._reports: list[Report] = []
+        self._inspector = Inspector()
+        self._memory: Memory | None = None
         #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
         self._pending: Lease | None = None
 
-    def _begin(self) -> Jail:
+    def _start_helpers(self) -> Jail:
         try:
             return Jail.start(self._leavings)
         except BaseException:
@@ -129,6 +138,7 @@ class LinuxWalls:
     def launch(self, launch: Launch, streams: Sequence[int]) -> int:
         """Start a command in the current jail."""
         cell = self._cell()
+        self._begin(cell)
         try:
             number = cell.jail.run(_request(launch), streams)
         except UnavailableError:
@@ -136,6 +146,7 @@ class LinuxWalls:
             self._current = None
             self.renew(cell.policy)
             cell = self._cell()
+            self._begin(cell)
             number = cell.jail.run(_request(launch), streams)
         self._ticket += 1
         cell.tickets[number] = self._ticket
@@ -207,7 +218,17 @@ class LinuxWalls:
             cell = self._cells.get(descriptor)
             if cell is not None:
                 outcomes += self._hear(cell)
+        if outcomes:
+            self._inspect(outcomes[-1].ticket)
         return tuple(outcomes)
+
+    def look(self) -> float | None:
+        """Inspect what running commands have left, if it is time to."""
+        left = self._inspector.left()
+        if left != 0:
+            return left
+        self._inspect(next(iter(self._places)) if len(self._places) == 1 else 0)
+        return self._inspector.left()
 
     def take_reports(self) -> tuple[Report, ...]:
         """Return what was refused since."""
@@ -221,6 +242,7 @@ class LinuxWalls:
             self._next = None
         for cell in tuple(self._cells.values()):
             self._drop(cell)
+        self._inspect(0)
         if self._pending is not None:
             self._pending.release()
             self._pending = None
@@ -236,10 +258,15 @@ class LinuxWalls:
 
     def _plan(self, policy: SandboxPolicy) -> Plan:
         """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
+        self._inspector.prepare()
         if self._is_first_of_one():
-            return _possible(plan_now(policy.files))
+            from stockade.filesystem.memory import Memory
+
+            self._memory = Memory(watch=False)
+            return _possible(plan_now(policy.files, self._memory))
         if self._scan is None:
             self._scan = Scan(policy.files)
+            self._memory = self._scan.memory
         elif self._rules == policy.files:
             self._scan.refresh()
         else:
@@ -283,6 +310,36 @@ class LinuxWalls:
             self._lead(self._door, self._current, old)
         self._drop_idle()
 
+    def _begin(self, cell: _Cell, *, awaited: bool = False) -> None:
+        """Have the inspector know what commands in this jail cannot change; one starts now, or is ``awaited``."""
+        if self._memory is not None:
+            alone = not any(other.active for other in self._cells.values())
+            self._inspector.begin(
+                cell.plan, cell.policy.files, self._memory, watched=self._scan is not None, alone=alone, awaited=awaited
+            )
+
+    def _inspect(self, ticket: int) -> None:
+        """Set aside what commands have left for programs of the host, and report it."""
+        if not self._inspector.is_due:
+            return
+        active = [cell.plan for cell in self._cells.values() if cell.active]
+        scan = self._scan
+        if scan is not None:
+            scan.refresh()
+        elif active and self._current is not None and self._inspector.looked:
+            # A command that runs on is worth watches. What happens before they are there is found by times once more.
+            self._rules = self._current.policy.files
+            self._scan = Scan(self._rules)
+        found = self._inspector.look(last=not active)
+        if scan is None and self._scan is not None:
+            self._memory = self._scan.memory
+            self._inspector.watch(self._memory)
+        self._inspector.keep(active)
+        if found:
+            from stockade.platforms.linux.aside import report
+
+            self._reports += (report(ticket, finding) for finding in found)
+
     def _is_first_of_one(self) -> bool:
         return self._once and not self._ticket
 
@@ -303,6 +360,7 @@ class LinuxWalls:
     def _lead(self, door: Door, cell: _Cell, old: _Cell | None = None) -> None:
         """Lead visitors into another jail; the old one stays until it has said that no more can come there."""
         cell.receiving = True
+        self._begin(cell, awaited=True)
         door.lead_to(cell.jail)
         if old is not None:
             with suppress(UnavailableError):  # its helpers were killed, which is heard later
@@ -353,11 +411,16 @@ class LinuxWalls:
 
     def _note(self, cell: _Cell, guests: jails.Guests) -> None:
         """Note who came or went. What a visitor changed on the disk is to bind the next one, as with commands here."""
-        fewer = guests.count < cell.guests
+        fewer, more = guests.count < cell.guests, guests.count > cell.guests
         cell.guests, cell.receiving = guests.count, guests.receiving
+        if more:
+            self._begin(cell)
+        if fewer:
+            self._inspect(0)
         if fewer and cell is self._current:
             with suppress(StockadeError):  # told to whoever runs the next command
                 self.renew(cell.policy)
+            self._begin(self._current, awaited=True)
         self._drop_idle()
 
     def _lost(self, cell: _Cell) -> list[Outcome]:

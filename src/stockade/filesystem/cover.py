@@ -1,0 +1,53 @@
+"""What commands could not change, because a mount or a placeholder of the plan that they started with covered it."""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING
+from stockade.filesystem.plan import Operation
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from stockade.filesystem.plan import Plan
+
+
+class Cover:
+    """One plan, asked path by path."""
+
+    def __init__(self, plan: Plan) -> None:
+        """Take the plan that a jail was built for."""
+        self.plan = plan
+        self._modes = {mount.path: mount.operation for mount in plan.mounts if mount.operation is not Operation.PIN}
+        self._kept = {placeholder.path for placeholder in plan.placeholders}
+        #: The writable places, outermost first.
+        self.roots = tuple(mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE)
+
+    def root_of(self, path: str) -> str | None:
+        """Return the writable place that a path lies in, ``None`` if commands could not change what is there."""
+        if path in self._kept:
+            return None
+        while True:
+            mode = self._modes.get(path)
+            if mode is not None:
+                return path if mode is Operation.WRITABLE else None
+            if path in ("/", ""):
+                return None
+            path = path.rpartition("/")[0] or "/"
+
+
+class Covers:
+    """The plans of all commands that ran: what one of them could change counts as changeable."""
+
+    def __init__(self, covers: Iterable[Cover]) -> None:
+        """Take the covers of all jails that had commands."""
+        self._covers = tuple(covers)
+
+    @property
+    def roots(self) -> tuple[str, ...]:
+        """All writable places."""
+        return tuple(dict.fromkeys(root for cover in self._covers for root in cover.roots))
+
+    def root_of(self, path: str) -> str | None:
+        """Return the writable place that a path lies in for some command, ``None`` if for none."""
+        found = (cover.root_of(path) for cover in self._covers)
+        return next((root for root in found if root is not None), None)

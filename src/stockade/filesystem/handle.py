@@ -1,0 +1,178 @@
+"""A directory held by a descriptor, and what may be done through it while strangers change the disk.
+
+Commands may still run while the host looks at what they left, and swap a directory for a link at any moment. So every
+step goes from a descriptor to one name below it and follows no link: whatever happens meanwhile, nothing above the
+first directory is ever reached. The rules:
+
+- A directory is opened by ``O_PATH``, as git needs only the right to pass it. Listing it opens it once more.
+- A file is opened only if it is regular, without waiting, and read up to a bound.
+- Something is set aside under a name that was reserved first by making it, so that nothing is ever overwritten.
+
+Source of truth: open(2), rename(2), path_resolution(7).
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+
+from stockade.annotation import TYPE_CHECKING, Final, Self
+from stockade.policy.git_judgement import ASIDE, LARGEST
+from stockade.suppress import suppress
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_DIRECTORY: Final = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_LISTED: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+_READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_RESERVED: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_MOST_DIRECTORIES: Final = 100_000
+_ATTEMPTS: Final = 100
+# It became something else meanwhile, or somebody put something into the name that was reserved.
+_CHANGED: Final = frozenset((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY))
+
+
+class Handle:
+    """One directory. Close it, or use it in a ``with``."""
+
+    def __init__(self, path: str, descriptor: int) -> None:
+        """Take a descriptor over; ``path`` is where it was found."""
+        self.path = path
+        self._descriptor = descriptor
+
+    @classmethod
+    def reach(cls, path: str) -> Handle | None:
+        """Open the directory at an absolute path without links, ``None`` if there is none, or a link on the way."""
+        handle = cls("", os.open("/", _DIRECTORY))
+        for name in path.split("/"):
+            if name:
+                with handle:
+                    below = handle.below(name)
+                if below is None:
+                    return None
+                handle = below
+        return handle
+
+    def below(self, name: str) -> Handle | None:
+        """Open a directory in this one, ``None`` if it is none."""
+        try:
+            return Handle(f"{self.path}/{name}", os.open(name, _DIRECTORY, dir_fd=self._descriptor))
+        except (OSError, ValueError):
+            return None
+
+    def status(self, name: str) -> os.stat_result | None:
+        """Return what is known of an entry, a link being itself; ``None`` if there is none."""
+        try:
+            return os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+        except (OSError, ValueError):
+            return None
+
+    def is_link(self, name: str) -> bool:
+        """Tell whether an entry is a link."""
+        status = self.status(name)
+        return status is not None and stat.S_ISLNK(status.st_mode)
+
+    def identity(self) -> tuple[int, int]:
+        """Return device and inode."""
+        status = os.fstat(self._descriptor)
+        return status.st_dev, status.st_ino
+
+    def content(self, name: str, limit: int = LARGEST) -> bytes | None:
+        """Return what a regular file holds, ``None`` if it is none, is too long or cannot be read."""
+        try:
+            descriptor = os.open(name, _READ, dir_fd=self._descriptor)
+        except (OSError, ValueError):
+            return None
+        try:
+            about = os.fstat(descriptor)
+            if not stat.S_ISREG(about.st_mode) or about.st_size > limit:
+                return None
+            return _all_of(descriptor, about.st_size, limit)
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+
+    def names(self, most: int = 1000) -> tuple[str, ...] | None:
+        """Return the names in it, ``None`` if it cannot be listed or has more than ``most``."""
+        try:
+            descriptor = os.open(".", _LISTED, dir_fd=self._descriptor)
+        except OSError:
+            return None
+        try:
+            with os.scandir(descriptor) as listed:
+                found = tuple(entry.name for entry, _ in zip(listed, range(most + 1), strict=False))
+        except OSError:
+            return None
+        finally:
+            os.close(descriptor)
+        return found if len(found) <= most else None
+
+    def directories(self) -> Iterator[str]:
+        """Yield the names of the directories in it, as far as they can be listed."""
+        for name in self.names(_MOST_DIRECTORIES) or ():
+            status = self.status(name)
+            if status is not None and stat.S_ISDIR(status.st_mode):
+                yield name
+
+    def set_aside(self, name: str) -> str:
+        """Give an entry a name that no program looks for, and return that; raise ``OSError`` if it cannot be."""
+        for number in range(1, _ATTEMPTS):
+            aside = f"{name}{ASIDE}{number}"
+            status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
+            directory = stat.S_ISDIR(status.st_mode)
+            try:
+                self._reserve(aside, directory=directory)
+            except FileExistsError:
+                continue
+            try:
+                os.rename(name, aside, src_dir_fd=self._descriptor, dst_dir_fd=self._descriptor)
+            except OSError as error:
+                self._release(aside, directory=directory)
+                if error.errno not in _CHANGED:
+                    raise
+            else:
+                return aside
+        message = "it changes too fast"
+        raise OSError(message)
+
+    def close(self) -> None:
+        """Let go; may be called again."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __enter__(self) -> Self:
+        """Use it."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Let go."""
+        self.close()
+
+    def _reserve(self, name: str, *, directory: bool) -> None:
+        if directory:
+            os.mkdir(name, 0o700, dir_fd=self._descriptor)
+        else:
+            os.close(os.open(name, _RESERVED, 0o600, dir_fd=self._descriptor))
+
+    def _release(self, name: str, *, directory: bool) -> None:
+        with suppress(OSError):
+            if directory:
+                os.rmdir(name, dir_fd=self._descriptor)
+            else:
+                os.unlink(name, dir_fd=self._descriptor)
+
+
+def _all_of(descriptor: int, size: int, limit: int) -> bytes | None:
+    """Read a file to its end, which may move meanwhile."""
+    parts = [os.read(descriptor, size + 1)]
+    total = len(parts[0])
+    while parts[-1]:
+        if total > limit:
+            return None
+        parts.append(os.read(descriptor, size + 65536))
+        total += len(parts[-1])
+    return parts[0] if len(parts) <= 2 else b"".join(parts)  # noqa: PLR2004 (the last one is empty)

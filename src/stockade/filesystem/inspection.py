@@ -1,0 +1,181 @@
+"""What commands left for programs of the host, looked at before a result is returned and while commands run.
+
+What is protected exists already when a command starts, or is kept from being made at the root of a writable tree. Below
+the root a command can make such names: a repository with a config of its own, ``.vscode`` in a package. They are found
+here, and what a program of the host would obey is set aside under another name. The rules:
+
+- Only directories that changed are listed, and those that are new in them, down to the search depth
+  (``sandbox.mandatoryDenySearchDepth``); gitlinks lead further, at any depth.
+- Repositories: see ``stockade.filesystem.repository_inspection``.
+- Of the protected names, those count below a root that a program obeys in the directory where it is opened: see
+  ``OBEYED``. Shell start-up files, ``.gitconfig`` and ``.ripgreprc`` are obeyed in a home only; ``.gitmodules`` is data
+  of every repository with submodules, and git itself refuses commands in it.
+- What was found stays under observation for as long as a command may run that no mount keeps from it.
+"""
+
+from __future__ import annotations
+
+import os
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.filesystem.handle import Handle
+from stockade.filesystem.repository_inspection import Memo, RepositoryInspection, is_bare, signature_of
+from stockade.policy.protected import UNSEARCHED
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from stockade.filesystem.cover import Covers
+    from stockade.filesystem.repository_inspection import Finding
+
+_EDITOR: Final = "an editor on the host that opens this directory runs programs that it names"
+_AGENT: Final = "an agent on the host that starts in this directory obeys it"
+#: Names that programs of the host obey in any directory that they are opened in. Of a directory with entries only those
+#: count; a setting of an editor may be any extension's, and many name programs, so all settings do.
+OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
+    ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
+    ".idea": {"": _EDITOR},
+    ".vscode": dict.fromkeys(("settings.json", "tasks.json", "launch.json", "mcp.json"), _EDITOR),
+    ".claude": dict.fromkeys(("commands", "agents"), _AGENT),
+}
+_NOTED: Final = frozenset((*OBEYED, ".git"))
+#: Two of these may make a directory a repository itself.
+_BARE: Final = ("HEAD", "commondir", "objects")
+_ENOUGH: Final = 2
+#: So many directories are listed in one look; a command that makes more keeps its own result waiting for a while only.
+_MOST: Final = 200_000
+
+
+class Ground(Value):
+    """What the look is about: how deep, what is left alone, and what was known when the commands started.
+
+    ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
+    ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
+    of the epoch; ``links`` are the gitlinks of an index that is older.
+    """
+
+    depth: int
+    configs: bool
+    spared: Callable[[str], bool]
+    holders: tuple[str, ...]
+    bare: Mapping[str, tuple[int, int]]
+    seen: Callable[[str], bool]
+    since: int
+    links: Callable[[str], tuple[str, ...]]
+
+
+class Inspection:
+    """The looks of one session."""
+
+    def __init__(self) -> None:
+        """Begin with nothing under observation."""
+        self._memo = Memo()
+        self._spots: dict[str, None] = {}
+        self._walked: set[str] = set()
+
+    def begin(self) -> None:
+        """Note that no command runs, and that mounts will cover what is there now."""
+        self._spots.clear()
+        self._walked.clear()
+
+    def look(
+        self, covers: Covers, ground: Ground, changed: Iterable[str], replaced: Iterable[str] = ()
+    ) -> list[Finding]:
+        """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``."""
+        look = RepositoryInspection(covers, self._memo, configs=ground.configs, spared=ground.spared)
+        for directories, whole in ((changed, False), (replaced, True)):
+            for directory in directories:
+                holder, inside, _ = f"{directory}/".partition("/.git/")
+                if inside:
+                    look.look_at((holder,))
+                else:
+                    self._list(directory, covers, ground, whole=whole)
+        look.look_at(self._stirred(ground))
+        look.look_at([spot for spot in self._spots if covers.root_of(spot) is not None])
+        for spot in dict.fromkeys((*ground.bare, *self._spots)):
+            _look_at_spot(spot, look, ground)
+        return look.findings
+
+    def _stirred(self, ground: Ground) -> Iterator[str]:
+        """Yield the directories of known repositories whose index is another than it was, or leads somewhere."""
+        for holder in ground.holders:
+            store = f"{holder}/.git"
+            try:
+                status = os.stat(f"{store}/index", follow_symlinks=False)
+            except FileNotFoundError:
+                continue
+            except OSError:
+                yield holder  # its ``.git`` is a file, which leads elsewhere
+                continue
+            known = self._memo.indexes.get(store)
+            if known is None and status.st_ctime_ns < ground.since:
+                known = signature_of(status), ground.links(f"{store}/index")
+            if known is None or known[0] != signature_of(status) or known[1]:
+                yield holder
+            else:
+                self._memo.indexes[store] = known
+
+    # Finding what is new
+
+    def _list(self, directory: str, covers: Covers, ground: Ground, *, whole: bool) -> None:
+        """Note what is in a directory, and below it in directories that are new, or in all of them."""
+        root = covers.root_of(directory)
+        if root is None:
+            return
+        todo = [(directory, directory.count("/") - root.rstrip("/").count("/"))]
+        listed = 0
+        while todo and listed < _MOST:
+            here, level = todo.pop()
+            listed += 1
+            for name in self._entries(here, level, ground.depth):
+                path = f"{here}/{name}"
+                if whole or not (ground.seen(path) or path in self._walked):
+                    self._walked.add(path)
+                    todo.append((path, level + 1))
+
+    def _entries(self, here: str, level: int, depth: int) -> list[str]:
+        """Note a directory if something in it is to be looked at; return the directories in it that are searched."""
+        below: list[str] = []
+        hints = 0
+        try:
+            with os.scandir(here) as listed:
+                for entry in listed:
+                    folded = entry.name.casefold()
+                    if folded in _NOTED:
+                        hints = _ENOUGH
+                    elif entry.name in _BARE:
+                        hints += 1
+                    if level < depth and folded not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
+                        below.append(entry.name)
+        except (OSError, ValueError):
+            hints = _ENOUGH  # who may pass a directory needs no list of it to find names that are known
+        if hints >= _ENOUGH:
+            self._spots[here] = None
+        return below
+
+
+def _look_at_spot(spot: str, look: RepositoryInspection, ground: Ground) -> None:
+    """Look at a directory that may be a repository itself, and at what editors and agents obey in it."""
+    handle = Handle.reach(spot)
+    if handle is None:
+        return
+    with handle:
+        if is_bare(handle):
+            known = ground.bare.get(spot) == handle.identity()
+            look.look_at_bare(spot, ground.since if known else 0)
+        for name, entries in OBEYED.items():
+            if "" in entries:
+                look.offend(handle, name, entries[""])
+            else:
+                _look_in(handle, name, entries, look)
+
+
+def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection) -> None:
+    below = handle.below(name)
+    if below is not None:
+        with below:
+            for entry, why in entries.items():
+                look.offend(below, entry, why)
+    elif handle.is_link(name):
+        look.offend(handle, name, next(iter(entries.values())))

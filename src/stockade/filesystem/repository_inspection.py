@@ -1,0 +1,318 @@
+"""One look at the repositories that commands left: what git on the host would obey is set aside.
+
+A repository is looked at with its config, its hooks and what its ``.git`` file or ``commondir`` leads to, then the
+repositories at the gitlinks of its index, and so on. The rules:
+
+- What a mount covered for every command that ran (``stockade.filesystem.cover``) was not theirs to change, and is left.
+- Every step follows no link (``stockade.filesystem.handle``), and nothing outside the writable places is touched.
+- Each repository is visited once in a look, and no more than ``_MOST`` are: a circle ends, and so does a flood.
+- A file that was found harmless is not read again as long as its inode, size and times stay (ctime cannot be set).
+- Nothing raises: what cannot be looked at is told or left, as git on the host could not use it either.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.errors import InvalidTextError
+from stockade.escape import escape
+from stockade.filesystem.handle import Handle
+from stockade.placeholder import is_placeholder
+from stockade.policy.git_config import read
+from stockade.policy.git_index import GitIndexError, gitlinks
+from stockade.policy.git_judgement import (
+    common_directory,
+    common_fault,
+    is_hook,
+    judge_config,
+    linked_directory,
+)
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from stockade.filesystem.cover import Covers
+
+_MOST: Final = 10_000
+_MOST_HOOKS: Final = 40
+_LARGEST_INDEX: Final = 1 << 28
+_DEEPEST_MODULE: Final = 8
+_SHA1: Final = 20
+_SHA256: Final = 32
+
+Signature = tuple[int, int, int, int, int]
+
+
+class Finding(Value):
+    """Something that was set aside: where it was, where it is now, and why; ``failure`` says why it was not."""
+
+    path: str
+    kept: str
+    why: str
+    failure: str = ""
+
+
+class Memo:
+    """What earlier looks have found out."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.harmless: dict[str, tuple[Signature, tuple[str, ...]]] = {}
+        self.indexes: dict[str, tuple[Signature, tuple[str, ...]]] = {}
+        #: What could not be set aside is told once.
+        self.told: set[tuple[str, Signature]] = set()
+
+
+class RepositoryInspection:
+    """One look."""
+
+    def __init__(self, covers: Covers, memo: Memo, *, configs: bool, spared: Callable[[str], bool]) -> None:
+        """Take what commands could not change; ``configs`` may be left alone, and so is what is ``spared``."""
+        self._covers = covers
+        self._memo = memo
+        self._configs = configs
+        self._spared = spared
+        self._visited: set[str] = set()
+        self._stores: set[tuple[str, str]] = set()
+        self._todo: list[str] = []
+        self.findings: list[Finding] = []
+
+    def look_at(self, holders: Iterable[str]) -> None:
+        """Look at the repositories of these directories (where ``.git`` is), and at all that their indexes lead to."""
+        self._todo += holders
+        while self._todo:
+            holder = self._todo.pop()
+            if holder in self._visited or len(self._visited) > _MOST:
+                continue
+            self._visited.add(holder)
+            handle = Handle.reach(holder)
+            if handle is not None:
+                with handle:
+                    self._holder(handle)
+
+    def look_at_bare(self, directory: str, since: int) -> None:
+        """Look at a directory that is a repository itself; what is older than ``since`` in it is not a command's."""
+        handle = Handle.reach(directory)
+        if handle is not None:
+            with handle:
+                self._repository(handle, "", since=since)
+        self.look_at(())
+
+    def offend(self, handle: Handle, name: str, why: str, since: int = 0) -> bool:
+        """Set an entry aside, unless a command could not have made it; tell whether it was one that counts."""
+        path = f"{handle.path}/{name}"
+        status = handle.status(name)
+        if status is None or status.st_ctime_ns < since or is_placeholder(status, name):
+            return False
+        if self._covers.root_of(path) is None or self._spared(path):
+            return False
+        signature = signature_of(status)
+        if (path, signature) in self._memo.told:
+            return True
+        try:
+            kept = handle.set_aside(name)
+        except OSError as error:
+            self._memo.told.add((path, signature))
+            self.findings.append(Finding(path, "", why, error.strerror or str(error)))
+            return True
+        self.findings.append(Finding(path, f"{handle.path}/{kept}", why))
+        return True
+
+    # One repository
+
+    def _holder(self, handle: Handle) -> None:
+        """Look at the ``.git`` of a directory."""
+        status = handle.status(".git")
+        if status is None or is_placeholder(status):
+            return
+        if stat.S_ISDIR(status.st_mode):
+            below = handle.below(".git")
+            if below is not None:
+                with below:
+                    self._repository(below, handle.path)
+        elif stat.S_ISLNK(status.st_mode):
+            self.offend(handle, ".git", "git on the host follows this link to a repository")
+        elif stat.S_ISREG(status.st_mode):
+            self._linked(handle)
+
+    def _linked(self, handle: Handle) -> None:
+        directory = linked_directory(handle.content(".git"), handle.path)
+        if directory is None:
+            return
+        if not directory:
+            self.offend(handle, ".git", "git on the host would take its repository from where nobody can tell")
+            return
+        below = Handle.reach(directory)
+        if below is not None:
+            with below:
+                self._repository(below, handle.path)
+        elif os.path.lexists(directory):
+            self.offend(handle, ".git", "git on the host would be led through links to a repository")
+
+    def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
+        """Look at a repository's own files, and note the directories at the gitlinks of its index."""
+        if (handle.path, worktree) in self._stores or len(self._stores) > _MOST:
+            return
+        self._stores.add((handle.path, worktree))
+        self._common(handle, worktree, since)
+        led: list[str] = []
+        for name in () if self._configs else ("config", "config.worktree"):
+            led += self._config(handle, name, worktree, above, since)
+        self._hooks(handle, since)
+        for path in led:
+            self._named(path)
+        self._modules(handle, worktree or above, depth=0)
+        if worktree:
+            self._todo += self._links(handle, worktree)
+
+    def _common(self, handle: Handle, worktree: str, since: int) -> None:
+        if handle.status("commondir") is None:
+            return
+        fault = common_fault(handle.content("commondir"), handle.path)
+        if fault:
+            self.offend(handle, "commondir", fault, since)
+            return
+        common = common_directory(handle.path)
+        if common != handle.path:
+            other = Handle.reach(common)
+            if other is not None:
+                with other:
+                    own = common.removesuffix("/.git") if common.endswith("/.git") else worktree
+                    self._repository(other, own, since=since)
+
+    def _config(self, handle: Handle, name: str, worktree: str, above: str, since: int) -> list[str]:
+        path = f"{handle.path}/{name}"
+        if self._covers.root_of(path) is None:
+            return []
+        status = handle.status(name)
+        if status is None or status.st_ctime_ns < since:
+            return []
+        signature = signature_of(status)
+        known = self._memo.harmless.get(path)
+        if known is not None and known[0] == signature:
+            return list(known[1])
+        if not stat.S_ISREG(status.st_mode):
+            self.offend(handle, name, "git on the host reads its config there, and it is no ordinary file")
+            return []
+        verdict = judge_config(handle.content(name), handle.path, worktree, above)
+        if verdict.fault:
+            self.offend(handle, name, f"git on the host obeys it: {verdict.fault}")
+            return []
+        self._memo.harmless[path] = signature, verdict.paths
+        return list(verdict.paths)
+
+    def _hooks(self, handle: Handle, since: int) -> None:
+        path = f"{handle.path}/hooks"
+        status = handle.status("hooks")
+        if status is None or self._covers.root_of(path) is None:
+            return
+        if stat.S_ISLNK(status.st_mode):
+            self.offend(handle, "hooks", "git on the host runs the programs that this link leads to", since)
+        if not stat.S_ISDIR(status.st_mode):
+            return
+        hooks = handle.below("hooks")
+        if hooks is None:
+            return
+        with hooks:
+            names = hooks.names()
+            found = None if names is None else [name for name in names if is_hook(name) and _is_runnable(hooks, name)]
+            if found is not None and len(found) <= _MOST_HOOKS:
+                # A directory that was moved here brings files that are older than the move.
+                oldest = 0 if status.st_ctime_ns >= since else since
+                for name in found:
+                    self.offend(hooks, name, f"git on the host runs it as its {escape(name, 60)} hook", oldest)
+                return
+        self.offend(handle, "hooks", "git on the host runs the programs in it", since)
+
+    def _named(self, path: str) -> None:
+        """Look at a repository that a remote names by its path: git on the host runs its hooks when it pushes there."""
+        if self._covers.root_of(path) is None or path in self._visited:
+            return
+        handle = Handle.reach(path)
+        if handle is None:
+            return
+        with handle:
+            if is_bare(handle):
+                self._repository(handle, "")
+        self._todo.append(path)
+
+    def _modules(self, handle: Handle, worktree: str, *, depth: int) -> None:
+        """Look at the repositories of submodules, which git on the host takes as soon as a submodule is checked out."""
+        modules = handle.below("modules") if depth == 0 else handle
+        if modules is None:
+            return
+        try:
+            for name in modules.directories():
+                below = modules.below(name)
+                if below is None:
+                    continue
+                with below:
+                    if is_bare(below):
+                        self._repository(below, "", above=worktree)
+                    elif depth < _DEEPEST_MODULE:
+                        self._modules(below, worktree, depth=depth + 1)
+        finally:
+            if modules is not handle:
+                modules.close()
+
+    # Gitlinks
+
+    def _links(self, handle: Handle, worktree: str) -> list[str]:
+        status = handle.status("index")
+        if status is None or not stat.S_ISREG(status.st_mode):
+            if status is not None and stat.S_ISLNK(status.st_mode):
+                self.offend(handle, "index", "git on the host would be led through a link to its index")
+            return []
+        signature = signature_of(status)
+        known = self._memo.indexes.get(handle.path)
+        if known is None or known[0] != signature:
+            try:
+                known = signature, self._read_links(handle)
+            except GitIndexError as error:
+                self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
+                return []
+            self._memo.indexes[handle.path] = known
+        paths = (f"{worktree}/{path}" for path in known[1])
+        return [path for path in paths if self._covers.root_of(path) is not None]
+
+    def _read_links(self, handle: Handle) -> tuple[str, ...]:
+        data = handle.content("index", _LARGEST_INDEX)
+        if data is None:
+            return ()
+        return gitlinks(data, _hash_size(handle), lambda name: handle.content(name, _LARGEST_INDEX))
+
+
+def _hash_size(handle: Handle) -> int:
+    """Return the length of hashes in a repository, which its config tells."""
+    common = Handle.reach(common_directory(handle.path))
+    if common is None:
+        return _SHA1
+    with common:
+        try:
+            settings = read(common.content("config") or b"")
+        except InvalidTextError:
+            return _SHA1
+    formats = [setting.value or "" for setting in settings if setting.name == "extensions.objectformat"]
+    return _SHA256 if formats and formats[-1].casefold() == "sha256" else _SHA1
+
+
+def is_bare(handle: Handle) -> bool:
+    """Tell whether git takes a directory for a repository by itself (``is_git_directory`` in git's ``setup.c``)."""
+    if handle.status("HEAD") is None:
+        return False
+    if handle.status("commondir") is not None:
+        return True
+    return handle.status("objects") is not None and handle.status("refs") is not None
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """Return what changes with every change of a file; a command can set all but the last."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+
+
+def _is_runnable(handle: Handle, name: str) -> bool:
+    status = handle.status(name)
+    return status is not None and not stat.S_ISDIR(status.st_mode) and not is_placeholder(status, name)

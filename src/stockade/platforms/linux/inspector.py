@@ -1,0 +1,268 @@
+"""When to look at what commands left, and at what: the inspection of one session.
+
+``stockade.filesystem.inspection`` says what a look finds. Here stands what makes it cheap:
+
+- Where the disk is watched, only directories with news are listed. Of each known repository the index is asked for
+  its times, and read if they changed.
+- For the only command of a program nothing was watched. At its end the times of the searched directories tell which of
+  them changed: a command cannot set a ctime. The clock of the kernel is coarse, so a little earlier counts as well. If
+  the clock was set meanwhile, or a disk's clock is not this machine's, every directory counts as changed.
+- While commands run, a look follows every tenth of a second, or less often if looks take long. It needs no event, for
+  there are writes that make none (to mapped memory). A command that runs on gets watches at the first of them.
+
+Nothing here raises: a look that fails is a finding that says so.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.filesystem.cover import Cover, Covers
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from stockade.filesystem.inspection import Ground, Inspection
+    from stockade.filesystem.memory import Memory
+    from stockade.filesystem.plan import Plan
+    from stockade.filesystem.repository_inspection import Finding
+    from stockade.policy.files import FileRules
+
+#: Seconds between two looks while commands run.
+INTERVAL: Final = 0.1
+#: A look may take this part of the time, no more.
+_SHARE: Final = 0.01
+_COARSE: Final = 20_000_000
+_LARGEST_INDEX: Final = 1 << 28
+
+
+class _Moment(Value):
+    """A moment by both clocks."""
+
+    real: int
+    steady: int
+
+    @classmethod
+    def now(cls) -> _Moment:
+        return cls(time.time_ns(), time.monotonic_ns())
+
+    def is_set_since(self) -> bool:
+        """Tell whether somebody has set the clock since."""
+        passed = time.time_ns() - self.real - (time.monotonic_ns() - self.steady)
+        return abs(passed) > _COARSE // 2
+
+
+class Inspector:
+    """See the module. For one session."""
+
+    def __init__(self) -> None:
+        """Look at nothing yet."""
+        self._inspection: Inspection | None = None
+        self._covers: dict[int, Cover] = {}
+        self._rules: FileRules | None = None
+        self._memory: Memory | None = None
+        self._watched = False
+        self._began = _Moment.now()
+        self._trusted: dict[int, bool] = {}
+        self._seen: frozenset[str] = frozenset()
+        self._holders: tuple[str, ...] = ()
+        self._bare: dict[str, tuple[int, int]] = {}
+        self._spared: Callable[[str], bool] | None = None
+        self._due: float | None = None
+        self._awaited = False
+        #: Whether there was a look since the first of the commands started.
+        self.looked = False
+
+    def prepare(self) -> None:
+        """Note when a plan begins to be made: what happens from now on is not in it."""
+        if not self._covers:
+            self._began = _Moment.now()
+
+    def begin(
+        self, plan: Plan, rules: FileRules, memory: Memory, *, watched: bool, alone: bool, awaited: bool = False
+    ) -> None:
+        """Note that a command starts with this plan, or is ``awaited``; ``alone`` says that no other runs."""
+        if alone and not (self._covers and self._awaited):
+            self._covers.clear()
+            self.looked = False
+            if self._inspection is not None:
+                self._inspection.begin()
+            if self._memory is not memory or not watched or memory.take_news():
+                self._know(memory)
+            self._memory, self._watched = memory, watched
+            if not watched:
+                self._trusted = dict(self._clocks(plan))
+        if self._rules is not rules:
+            self._rules, self._spared = rules, None
+        self._covers.setdefault(id(plan), Cover(plan))
+        self._awaited = awaited
+        if not awaited and self._due is None:
+            self._due = time.monotonic() + INTERVAL
+
+    @property
+    def is_due(self) -> bool:
+        """Whether a command may have left something since the last look."""
+        return bool(self._covers)
+
+    def left(self) -> float | None:
+        """Return the seconds until the next look while commands run, or nothing if none is due."""
+        return None if self._due is None else max(0.0, self._due - time.monotonic())
+
+    def look(self, *, last: bool = False) -> list[Finding]:
+        """Look at what commands have left; with the ``last`` one of them, no further look is due."""
+        if not self._covers or self._memory is None or self._rules is None:
+            return []
+        began = time.monotonic()
+        try:
+            return self._look(self._memory, self._rules)
+        except Exception as error:  # noqa: BLE001 - whatever a hostile tree brings about must not end the session
+            return [_failure(error)]
+        finally:
+            now = time.monotonic()
+            self.looked = True
+            self._due = None if last else now + max(INTERVAL, (now - began) / _SHARE)
+
+    def keep(self, plans: Iterable[Plan]) -> None:
+        """Forget the plans of commands that have ended."""
+        wanted = {id(plan) for plan in plans}
+        self._covers = {number: cover for number, cover in self._covers.items() if number in wanted}
+
+    def watch(self, memory: Memory) -> None:
+        """Go on with a disk that is watched; what was known when the command started stays."""
+        memory.take_news()
+        self._memory, self._watched = memory, True
+
+    # What is known
+
+    def _know(self, memory: Memory) -> None:
+        """Note which directories and repositories are known when a command starts."""
+        seen: list[str] = []
+        holders: list[str] = []
+        self._bare = {}
+        for path, entries in memory.listed():
+            seen.append(path)
+            kinds = dict(entries)
+            if ".git" in kinds:
+                holders.append(path)
+            if "objects" in kinds and "refs" in kinds and not path.endswith("/.git"):
+                self._note_bare(path)
+        self._seen = frozenset(seen)
+        self._holders = tuple(holders)
+
+    def _note_bare(self, path: str) -> None:
+        try:
+            status = os.stat(path, follow_symlinks=False)
+        except OSError:
+            return
+        self._bare[path] = status.st_dev, status.st_ino
+
+    def _clocks(self, plan: Plan) -> Iterable[tuple[int, bool]]:
+        """Tell of each disk whether its clock is ours: the placeholders were put into the roots a moment ago."""
+        now = time.time_ns() + _COARSE
+        for root in {placeholder.root for placeholder in plan.placeholders}:
+            try:
+                status = os.stat(root, follow_symlinks=False)
+            except OSError:
+                continue
+            yield status.st_dev, self._began.real - _COARSE <= status.st_ctime_ns <= now
+
+    # Looking
+
+    def _look(self, memory: Memory, rules: FileRules) -> list[Finding]:
+        if self._watched:
+            news = memory.take_news()
+            changed: Iterable[str] = self._seen if news.lost else news.changed
+            replaced: Iterable[str] = self._covers_now().roots if news.lost else news.replaced
+        else:
+            moved = self._moved()
+            roots = set(self._covers_now().roots)
+            changed = [path for path in moved if path in roots]
+            replaced = [path for path in moved if path not in roots]
+        if self._inspection is None:
+            from stockade.filesystem.inspection import Inspection
+
+            self._inspection = Inspection()
+        return self._inspection.look(self._covers_now(), self._ground(rules), changed, replaced)
+
+    def _covers_now(self) -> Covers:
+        return Covers(self._covers.values())
+
+    def _moved(self) -> list[str]:
+        """Return the searched directories that have changed since the command started, by their times."""
+        if self._began.is_set_since():
+            return list(self._seen)
+        since = self._began.real - _COARSE
+        trusted = self._trusted
+        found = []
+        stat = os.stat
+        for path in self._seen:
+            try:
+                status = stat(path, follow_symlinks=False)
+            except OSError:
+                continue
+            if status.st_ctime_ns >= since or not trusted.get(status.st_dev):
+                found.append(path)
+        return found
+
+    def _ground(self, rules: FileRules) -> Ground:
+        from stockade.filesystem.inspection import Ground
+
+        return Ground(
+            depth=rules.search_depth,
+            configs=rules.allow_git_config,
+            spared=self._spares(rules),
+            holders=self._holders + self._above(),
+            bare=self._bare,
+            seen=self._seen.__contains__,
+            # Where the clock was set, nothing counts as old.
+            since=0 if self._began.is_set_since() else self._began.real - _COARSE,
+            links=_old_links,
+        )
+
+    def _above(self) -> tuple[str, ...]:
+        """Return the directories above the writable places that hold repositories: their indexes may lead into them."""
+        found: dict[str, None] = {}
+        for root in self._covers_now().roots:
+            path = root
+            while path:
+                if path not in found and os.path.lexists(f"{path}/.git"):
+                    found[path] = None
+                path = path.rpartition("/")[0]
+        return tuple(found)
+
+    def _spares(self, rules: FileRules) -> Callable[[str], bool]:
+        """Return what tells whether the settings let commands leave something at a path."""
+        if self._spared is None:
+            if rules.left_allow:
+                from stockade.policy.files import allowed_forms
+                from stockade.policy.places import Disk
+
+                forms = allowed_forms(rules.left_allow, rules, Disk())
+                self._spared = lambda path: any(form.depth_on(path) is not None for form in forms)
+            else:
+                self._spared = _nothing
+        return self._spared
+
+
+def _nothing(_path: str) -> bool:
+    return False
+
+
+def _old_links(path: str) -> tuple[str, ...]:
+    """Return something if an index that is older than the command may have gitlinks, in their usual form."""
+    from stockade.filesystem.handle import Handle
+
+    holder = Handle.reach(path.rpartition("/")[0])
+    if holder is None:
+        return ()
+    with holder:
+        return ("",) if b"\0\0\xe0\0" in (holder.content("index", _LARGEST_INDEX) or b"") else ()
+
+
+def _failure(error: Exception) -> Finding:
+    from stockade.filesystem.repository_inspection import Finding
+
+    return Finding("", "", "what the command left could not be looked at", f"{type(error).__name__}: {error}"[:200])

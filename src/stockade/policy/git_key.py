@@ -1,0 +1,187 @@
+"""Which settings of a repository's own config are harmless, whoever wrote them.
+
+An allow list, because git grows keys that name programs faster than anybody lists them (``gc.recentObjectsHook`` came
+with 2.42). The rules:
+
+- A key that is not listed is not harmless: it may make git run a program, take config, hooks or attributes from
+  elsewhere, or send what is fetched and pushed another way. Other programs (git-lfs, say) read this config too.
+- Listed keys hold data alone: switches, numbers, names, colours. A few count only with certain values.
+- A remote is a name or an address of a protocol that git speaks itself. ``ext::``, ``fd::`` and any other
+  ``helper::`` run a program, and so does an unknown scheme (gitremote-helpers(7)).
+- ``core.worktree`` counts if it leads back to the work tree by which the repository was found, as in submodules.
+
+Source of truth: git-config(1), git 2.39 to 2.51.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stockade.policy.git_config import GitSetting
+
+#: Keys of sections without a subsection.
+_PLAIN: Final[Mapping[str, frozenset[str]]] = {
+    section: frozenset(keys.split())
+    for section, keys in {
+        "author": "name email",
+        "branch": "autosetupmerge autosetuprebase sort",
+        "checkout": "guess workers thresholdforparallelism",
+        "clone": "rejectshallow filtersubmodules",
+        "color": "ui advice branch diff grep interactive pager push remote showbranch status transport",
+        "column": "ui branch clean status tag",
+        "commit": "cleanup status verbose",
+        "committer": "name email",
+        "core": "abbrev autocrlf bare bigfilethreshold checkstat commentchar commentstring commitgraph compression "
+        "deltabasecachelimit eol filemode fsync fsyncmethod fsyncobjectfiles hidedotfiles ignorecase ignorestat "
+        "logallrefupdates longpaths loosecompression multipackindex packedgitlimit packedgitwindowsize "
+        "precomposeunicode preloadindex quotepath repositoryformatversion safecrlf sharedrepository sparsecheckout "
+        "sparsecheckoutcone splitindex symlinks trustctime untrackedcache usereplacerefs warnambiguousrefs whitespace",
+        "diff": "algorithm autorefreshindex colormoved colormovedws context dirstat ignoresubmodules indentheuristic "
+        "interhunkcontext mnemonicprefix noprefix relative renamelimit renames statgraphwidth submodule "
+        "suppressblankempty wserrorhighlight",
+        "extensions": "compatobjectformat noop noopv1 objectformat preciousobjects relativeworktrees worktreeconfig",
+        "feature": "experimental manyfiles",
+        "fetch": "fsckobjects negotiationalgorithm output parallel prune prunetags recursesubmodules showforcedupdates "
+        "unpacklimit writecommitgraph",
+        "gc": "aggressivedepth aggressivewindow auto autodetach autopacklimit bigpackthreshold cruftpacks "
+        "logexpiry packrefs pruneexpire reflogexpire reflogexpireunreachable writecommitgraph worktreepruneexpire",
+        "http": "postbuffer lowspeedlimit lowspeedtime maxrequests minsessions version",
+        "index": "recordendofindexentries recordoffsettable skiphash sparse threads version",
+        "init": "defaultbranch defaultobjectformat defaultrefformat",
+        "lfs": "repositoryformatversion",
+        "log": "abbrevcommit date decorate follow showroot showsignature mailmap",
+        "maintenance": "auto strategy",
+        "merge": "autostash branchdesc conflictstyle directoryrenames ff log renamelimit renames renormalize stat "
+        "suppressdest verbosity",
+        "pack": "allowpackreuse compression deltacachelimit deltacachesize depth indexversion packsizelimit threads "
+        "usebitmaps usesparse window windowmemory writebitmaphashcache writebitmaplookuptable writereverseindex",
+        "pull": "ff rebase",
+        "push": "autosetupremote default followtags recursesubmodules useforceifincludes",
+        "rebase": "abbreviatecommands autosquash autostash forkpoint missingcommitscheck rebasemerges "
+        "reschedulefailedexec stat updaterefs",
+        "receive": "denydeletes denynonfastforwards fsckobjects",
+        "rerere": "autoupdate enabled",
+        "status": "aheadbehind branch displaycommentprefix relativepaths renamelimit renames short showstash "
+        "showuntrackedfiles submodulesummary",
+        "submodule": "active alternateerrorstrategy alternatelocation fetchjobs propagatebranches recurse",
+        "tag": "sort",
+        "transfer": "credentialsinurl fsckobjects unpacklimit",
+        "user": "email name useconfigonly",
+        "versionsort": "suffix prereleasesuffix",
+        "worktree": "guessremote userelativepaths",
+    }.items()
+}
+#: Keys of sections with a subsection, whatever that is.
+_WITHIN: Final[Mapping[str, frozenset[str]]] = {
+    "branch": frozenset(
+        ("description", "gh-merge-base", "github-pr-owner-number", "merge", "rebase", "vscode-merge-base")
+    ),
+    "color": frozenset(
+        [
+            "added",
+            "ahead",
+            "behind",
+            "branch",
+            "changed",
+            "commit",
+            "context",
+            "current",
+            "func",
+            "grep",
+            "header",
+            "local",
+            "meta",
+            "new",
+            "nobranch",
+            "old",
+            "plain",
+            "remote",
+            "untracked",
+            "updated",
+            "upstream",
+            "whitespace",
+            "worktree",
+        ]
+    ),
+    "lfs": frozenset(("access", "locksverify")),
+    "remote": frozenset(
+        [
+            "fetch",
+            "followremotehead",
+            "gh-resolved",
+            "mirror",
+            "partialclonefilter",
+            "promisor",
+            "prune",
+            "prunetags",
+            "push",
+            "skipdefaultupdate",
+            "skipfetchall",
+            "tagopt",
+        ]
+    ),
+    "submodule": frozenset(("active", "branch", "fetchrecursesubmodules", "ignore", "path", "shallow")),
+}
+#: Keys whose value is a remote, by name or by address.
+_REMOTES: Final = frozenset(
+    [
+        "branch.*.pushremote",
+        "branch.*.remote",
+        "remote.*.pushurl",
+        "remote.*.url",
+        "submodule.*.url",
+        "checkout.defaultremote",
+        "extensions.partialclone",
+        "remote.pushdefault",
+    ]
+)
+#: Keys that count with these values alone.
+_VALUES: Final[Mapping[str, frozenset[str]]] = {
+    "core.fsmonitor": frozenset(("false", "no", "off", "0", "")),
+    "extensions.refstorage": frozenset(("files", "reftable")),
+    "receive.denycurrentbranch": frozenset(("refuse", "warn", "ignore", "true", "false")),
+    "submodule.*.update": frozenset(("checkout", "merge", "none", "rebase")),
+}
+_SCHEMES: Final = frozenset(("file", "ftp", "ftps", "git", "git+ssh", "http", "https", "ssh", "ssh+git"))
+
+
+def is_harmless(setting: GitSetting) -> bool:
+    """Tell whether a setting can be left where anybody wrote it; ``core.worktree`` is not judged here."""
+    keys = _WITHIN if setting.has_subsection else _PLAIN
+    if setting.key in keys.get(setting.section, ()):
+        return True
+    name = _generic(setting)
+    if name in _REMOTES:
+        return is_plain_remote(setting.value or "")
+    allowed = _VALUES.get(name)
+    return allowed is not None and setting.value is not None and setting.value.casefold() in allowed
+
+
+def is_plain_remote(value: str) -> bool:
+    """Tell whether a remote is a name, a path, or an address of a protocol that git speaks itself."""
+    if value.startswith("-") or not value.isprintable():
+        return False
+    scheme, separator, _ = value.partition("://")
+    helper, colons, _ = value.partition("::")
+    if colons and "/" not in helper and "[" not in helper:
+        return False
+    return not separator or "/" in scheme or scheme.casefold() in _SCHEMES
+
+
+def local_path(setting: GitSetting) -> str:
+    """Return the path of another repository on this machine that a setting names, empty if it names none."""
+    value = setting.value or ""
+    if _generic(setting) not in _REMOTES:
+        return ""
+    if value.casefold().startswith("file://"):
+        return value[len("file://") :]
+    before = value.partition("/")[0]
+    # Without a slash it is a name of a remote; a colon before the first slash is ssh's "host:path".
+    return value if "/" in value and ":" not in before else ""
+
+
+def _generic(setting: GitSetting) -> str:
+    return f"{setting.section}.{'*.' if setting.has_subsection else ''}{setting.key}"
