@@ -123,6 +123,7 @@ class Meeting:
     def __init__(self, ground: Any) -> None:
         self.project: Path = ground.project
         _furnish(self.project)
+        self._others = set(_children(os.getpid()))
         self.sandbox: BlockingSandbox = ground.sandbox(
             filesystem__denyRead=(f"{self.project}/secret", f"{self.project}/vault")
         )
@@ -131,6 +132,10 @@ class Meeting:
 
     def close(self) -> None:
         self._processes.close()
+
+    def keepers(self) -> set[int]:
+        """Return the helpers of the sandbox that are children of this process, one for each jail."""
+        return set(_children(os.getpid())) - self._others
 
     def _spawn(self, *words: str) -> BlockingProcess:
         process = self.sandbox.spawn([sys.executable, "-I", "-S", "-c", *words], stdin=subprocess.PIPE)
@@ -245,14 +250,14 @@ def test_more_senders_than_copies_are_kept(meeting: Meeting) -> None:
 def test_a_jail_that_a_change_of_plan_replaced(meeting: Meeting) -> None:
     """The receiver lives in the new jail; the old one goes as a whole, with the sender as its last command."""
     sender = meeting.send("wait")
-    old = _children(os.getpid())
+    old = meeting.keepers()
     meeting.change_plan()
     receiver = meeting.receive()
-    assert set(_children(os.getpid())) > set(old), "there is but one jail"
+    assert meeting.keepers() > old, "there is but one jail"
     _go(sender)
     assert sender.wait(timeout=PATIENCE).exit_code == 0
     assert _line(receiver) == "received"
-    _until(lambda: not set(old) & set(_children(os.getpid())))
+    _until(lambda: not old & meeting.keepers())
     meeting.judge(receiver)
 
 
@@ -271,7 +276,7 @@ def test_a_first_process_that_is_killed(meeting: Meeting) -> None:
 def test_helpers_of_the_senders_jail_that_are_killed(meeting: Meeting, kind: str) -> None:
     """The receiver lives in another jail of the session, whose helpers go on."""
     sender = meeting.send("wait stay")
-    (keeper,) = _children(os.getpid())
+    (keeper,) = meeting.keepers()
     launcher = next(pid for pid in _children(keeper) if _children(pid))
     meeting.change_plan()
     receiver = meeting.receive()

@@ -99,8 +99,13 @@ class Scene:
         self.git("init", "-q")
         (self.project / ".mcp.json").write_text("{}")
         (self.project / "secret").write_text(SECRET)
+        self._others = set(_children(os.getpid()))
         self.sandbox: BlockingSandbox = ground.sandbox(filesystem__denyRead=(f"{self.project}/secret",))
         self.stack = ExitStack()
+
+    def keepers(self) -> set[int]:
+        """Return the helpers of the sandbox that are children of this process, one for each jail."""
+        return set(_children(os.getpid())) - self._others
 
     def git(self, *words: str) -> None:
         subprocess.run(["git", "-C", str(self.project), *words], check=True)
@@ -205,7 +210,7 @@ def test_a_cover_that_was_laid_again_holds_when_its_jail_is_replaced(scene: Scen
 
 def test_when_the_jail_of_such_a_cover_is_lost_every_command_ends(scene: Scene) -> None:
     sender = scene.command()
-    (keeper,) = _children(os.getpid())
+    (keeper,) = scene.keepers()
     scene.git("remote", "add", "origin", "../elsewhere")
     _refused(lambda: sender.ask("open", scene.project / ".git/config"))
     receiver = scene.command()
