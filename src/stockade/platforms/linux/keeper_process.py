@@ -53,7 +53,7 @@ def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
-        raise UnavailableError(text, _HINT) from error
+        raise UnavailableError(text, _hint(error)) from error
     finally:
         theirs.close()
         os.close(nothing)
@@ -77,10 +77,16 @@ def fork(leavings: str) -> tuple[int, Channel]:
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper: {error.strerror}"
-        raise UnavailableError(text, _HINT) from error
+        raise UnavailableError(text, _hint(error)) from error
     finally:
         theirs.close()
     return pid, mine
+
+
+def _hint(error: OSError) -> str:
+    from stockade.passing import hint
+
+    return hint(error, _HINT)
 
 
 def _fork(channel: Channel, leavings: str) -> int:
