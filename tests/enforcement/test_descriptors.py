@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import os
+import resource
 import subprocess
 import sys
+from errno import ETOOMANYREFS
+from subprocess import PIPE
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade import passing
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from tests.enforcement.conftest import Ground
 
 #: An owner with few open files, five commands with many connections that wait, and one that wants but two.
 OWNER = """
@@ -68,3 +76,84 @@ def test_connections_that_wait_leave_room_for_those_of_others(tmp_path: Path, li
     words = [sys.executable, "-c", OWNER, str(limit), str(count)]
     done = subprocess.run(words, cwd=project, capture_output=True, text=True, check=False, timeout=200)
     assert (done.returncode, done.stdout) == (0, "served\n\n"), done.stderr
+
+
+#: Raises its limit as far as it can, sends descriptors that nobody receives until it is refused, and waits.
+FILL = """
+import array, os, resource, socket, sys
+_, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+rights = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0] * 253))]
+pairs, sent = [], 0
+while True:
+    one, other = socket.socketpair()
+    pairs.append((one, other))
+    one.setblocking(False)
+    try:
+        while True:
+            one.sendmsg([b"x"], rights)
+            sent += 253
+    except BlockingIOError:
+        continue
+    except OSError as error:
+        print(error.errno, sent, hard, flush=True)
+        break
+sys.stdin.read()
+"""
+#: Another session of the same user, whose soft limit is far below what is on the way.
+OTHER = """
+import resource
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+from stockade import BlockingSandbox, StockadeError, load_policy
+try:
+    with BlockingSandbox(load_policy()) as sandbox:
+        print(sandbox.run("echo started").output, end="")
+except StockadeError as error:
+    print(error.message, "|", error.hint)
+"""
+SEND_ONE = """
+import array, resource, socket
+resource.setrlimit(resource.RLIMIT_NOFILE, (256, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
+one, other = socket.socketpair()
+try:
+    one.sendmsg([b"x"], [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [0]))])
+    print("sent")
+except OSError as error:
+    print(error.errno)
+"""
+
+
+def _other(script: str, folder: Path) -> str:
+    words = [sys.executable, "-c", script]
+    return subprocess.run(words, cwd=folder, stdout=PIPE, text=True, check=False, timeout=100).stdout
+
+
+@pytest.mark.skipif(
+    resource.getrlimit(resource.RLIMIT_NOFILE)[1] < 4096, reason="needs a hard limit of 4096 open files"
+)
+def test_descriptors_on_their_way_keep_no_other_session_from_starting(ground: Ground) -> None:
+    with ground.sandbox().spawn([sys.executable, "-c", FILL], stdin=PIPE) as command:
+        assert command.stdout is not None
+        error, sent, hard = map(int, command.stdout.readline().split())
+        assert error == ETOOMANYREFS
+        assert sent > hard - 253
+        assert hard < resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+        # The kernel lets root's programs send all the same.
+        assert _other(SEND_ONE, ground.home) == ("sent\n" if os.geteuid() == 0 else f"{ETOOMANYREFS}\n")
+        assert _other(OTHER, ground.home) == "started\n"
+        assert ground.sandbox().run("echo here").output == "here\n"
+        command.kill()
+        command.wait(60)
+
+
+def test_where_nothing_helps_the_words_say_what_it_is(ground: Ground) -> None:
+    """A program of the host, with the same hard limit as ours, fills it up. Root's programs may fill it without end."""
+    if os.geteuid() == 0:
+        return
+    with subprocess.Popen([sys.executable, "-c", FILL], stdin=PIPE, stdout=PIPE, text=True) as program:
+        assert program.stdout is not None
+        assert program.stdout.readline().startswith(f"{ETOOMANYREFS} ")
+        told = _other(OTHER, ground.home)
+        program.kill()
+    assert passing.WORDS in told
+    assert told.endswith(f"| {passing.HINT}\n")

@@ -20,6 +20,7 @@ import select
 import sys
 import time
 from collections import deque
+from errno import ETOOMANYREFS
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
@@ -192,7 +193,7 @@ class Link:
         while self._unsent and not self.broken:
             data, descriptors = self._unsent[0]
             try:
-                sent = self._socket.sendmsg([data[:_BUFFER]], _rights(descriptors), _QUIETLY)
+                sent = _sent(self._socket, data[:_BUFFER], _rights(descriptors))
             except (BlockingIOError, InterruptedError):
                 return
             except OSError:
@@ -279,6 +280,17 @@ class Link:
         space = _socket.CMSG_SPACE(MOST_DESCRIPTORS * _DESCRIPTOR)
         data, ancillary, _flags, _address = self._socket.recvmsg(_ONE_READ, space, _CLOSE_ON_EXEC)
         return data, received(ancillary)
+
+
+def _sent(end: _socket.socket, data: memoryview, rights: list[tuple[int, int, bytes]]) -> int:
+    try:
+        return end.sendmsg([data], rights, _QUIETLY)
+    except OSError as error:
+        if error.errno != ETOOMANYREFS:
+            raise
+    from stockade.passing import send_again
+
+    return send_again(end, data, rights, _QUIETLY)
 
 
 def received(ancillary: Iterable[tuple[int, int, bytes]]) -> list[int]:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.platforms.linux.file_limit import for_commands
 from stockade.platforms.linux.jail import Ended, Jail, Request
 from stockade.platforms.linux.mount import Mount
 
@@ -93,8 +94,8 @@ def test_limits_hold_for_the_command(jail: Jail, outcome: Outcome) -> None:
     assert (code, out) == (128 + signal.SIGXFSZ, "40\n")
 
 
-def test_limits_without_asking_are_the_owners(jail: Jail, outcome: Outcome) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+def test_limits_without_asking_are_the_owners_but_for_a_lower_hard_one(jail: Jail, outcome: Outcome) -> None:
+    soft, hard = for_commands(*resource.getrlimit(resource.RLIMIT_NOFILE))
     assert outcome(jail, "bash", "-c", "ulimit -Sn; ulimit -Hn") == (0, f"{soft}\n{hard}\n", "")
 
 

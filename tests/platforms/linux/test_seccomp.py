@@ -154,6 +154,23 @@ BY_ARGUMENT = [
     ("TIOCGWINSZ", "ioctl", (0, 0x5413), ALLOW),
     ("TIOCSPTLCK", "ioctl", (0, 0x40045431), ALLOW),
     ("a command's number in another argument", "ioctl", (0x5412, 0x5401, 0x5412), ALLOW),
+    *[
+        (f"{call} with {oct(mode)}", call, (*[0] * at, mode), verdict)
+        for call, at in (("chmod", 1), ("fchmod", 1), ("fchmodat", 2), ("fchmodat2", 2))
+        for mode, verdict in ((0o4755, E_PERM), (0o2755, E_PERM), (0o2644, E_PERM), (0o6000, E_PERM), (0o1777, ALLOW))
+    ],
+    *[
+        (f"{call} with {oct(mode)}", call, (*[0] * at, mode), verdict)
+        for call, at in (("creat", 1), ("mknod", 1), ("mknodat", 2))
+        for mode, verdict in ((0o4755, E_PERM), (0o2755, E_PERM), (0o2644, E_PERM), (0o1777, ALLOW))
+    ],
+    *[
+        (f"{call} {how} with {oct(mode)}", call, (*[0] * at, flags, mode), verdict)
+        for call, at in (("open", 1), ("openat", 2))
+        for mode in (0o4755, 0o2755)
+        for how, flags, verdict in (("creating", 0x41, E_PERM), ("temporary", 0x410002, E_PERM), ("to read", 0, ALLOW))
+    ],
+    ("mkdirat with the setgid bit, which the kernel drops", "mkdirat", (0, 0, 0o2755), ALLOW),
     ("mknodat device", "mknodat", (0, 0, 0x2000 | 0o666), E_PERM),
     ("mknodat block", "mknodat", (0, 0, 0x6000 | 0o600), E_PERM),
     ("mknodat device, high mode bits", "mknodat", (0, 0, 0xABCD2000), E_PERM),
@@ -217,7 +234,8 @@ def test_verdicts_by_argument(
 ) -> None:
     number = arch.numbers().get(name)
     if number is None:
-        assert (arch, name) == (AARCH64, "mknod")
+        assert arch is AARCH64
+        assert name in {"mknod", "chmod", "creat", "open"}
         return
     dirty = [argument | garbage for argument in arguments]
     assert spell(emulate(seccomp.program(arch, Features()), call(arch, number, *dirty))[0]) == verdict
@@ -273,6 +291,12 @@ WATCHED = frozenset({"connect", "open", "openat", "openat2", "mkdirat", "mknodat
         pytest.param("mknodat", (0, 0, 0x1000), NOTIFY, id="fifo"),
         pytest.param("mknodat", (0, 0, 0x2000), E_PERM, id="refused before it is asked"),
         pytest.param("mount", (), E_PERM, id="refused whole"),
+        pytest.param("fchmodat", (0, 0, 0o2755), NOTIFY, id="a setgid mode, for a directory perhaps"),
+        pytest.param("fchmodat", (0, 0, 0o6755), E_PERM, id="a setuid mode"),
+        pytest.param("fchmodat", (0, 0, 0o755), ALLOW, id="another mode"),
+        pytest.param("fchmod", (0, 0o2755 | GARBAGE), NOTIFY, id="a setgid mode by descriptor"),
+        pytest.param("fchmodat2", (0, 0, 0o2755), NOTIFY, id="a setgid mode by the newer call"),
+        pytest.param("mknodat", (0, 0, 0o2755), E_PERM, id="a new file with a setgid mode"),
         pytest.param("read", (), ALLOW, id="not watched"),
     ],
 )

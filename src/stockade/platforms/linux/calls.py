@@ -116,6 +116,9 @@ CHANGES: dict[str, tuple[Use, ...]] = {
     "removexattrat": _at(METADATA, 2),
     "file_setattr": _at(METADATA, 4),
 }
+#: Calls that set the mode of what is there, and which argument that is; and calls that make something with a mode.
+CHMODS = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2}
+MAKERS = {"creat": 1, "mknod": 1, "mknodat": 2}
 #: ``bind`` makes a name if its address holds a path.
 BIND = "bind"
 CONNECT = "connect"
@@ -126,6 +129,12 @@ SOCKET = "socket"
 OBSERVED = frozenset((*CHANGES, BIND))
 NAMED = frozenset(name for name in OBSERVED if CHANGES.get(name) is not _ON_FILE)
 DECIDED = frozenset((CONNECT, SOCKET))
+
+
+def chmods(arch: Arch) -> dict[int, tuple[Use, int]]:
+    """Return the calls of an architecture that set a mode, by their numbers: what they change, and the argument."""
+    numbers = arch.numbers()
+    return {numbers[name]: (CHANGES[name][0], mode) for name, mode in CHMODS.items() if name in numbers}
 
 
 def changes(arch: Arch) -> dict[int, tuple[Use, ...]]:

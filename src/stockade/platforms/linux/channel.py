@@ -23,6 +23,7 @@ from _socket import (
     socket,
     socketpair,
 )
+from errno import ETOOMANYREFS
 
 INLINE_BYTES = 32 * 1024
 MAXIMUM_DESCRIPTORS = 253  # SCM_MAX_FD
@@ -141,7 +142,15 @@ class Channel:
 
     def _send(self, data: bytes, descriptors: tuple[int, ...], flags: int) -> None:
         rights = b"".join(descriptor.to_bytes(_DESCRIPTOR_BYTES, "little") for descriptor in descriptors)
-        self._socket.sendmsg([data], [(SOL_SOCKET, SCM_RIGHTS, rights)] if rights else [], flags)
+        ancillary = [(SOL_SOCKET, SCM_RIGHTS, rights)] if rights else []
+        try:
+            self._socket.sendmsg([data], ancillary, flags)
+        except OSError as error:
+            if error.errno != ETOOMANYREFS:
+                raise
+            from stockade.passing import send_again
+
+            send_again(self._socket, data, ancillary, flags)
 
     def receive(self, *, wait: bool = True) -> Packet | None:
         """Wait for the next packet; ``None`` once the other end is gone, or if there is none to wait for."""

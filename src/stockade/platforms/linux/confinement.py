@@ -21,6 +21,7 @@ from errno import EAFNOSUPPORT, EBUSY, ENOSYS, EPERM, EPROTONOSUPPORT
 from stockade.annotation import Literal, TypeAlias
 from stockade.errors import InvalidTextError
 from stockade.platforms.linux import terminal_calls
+from stockade.platforms.linux.calls import CHMODS, MAKERS
 from stockade.platforms.linux.syscall_rule import (
     FULL_WORD,
     SyscallRule,
@@ -43,7 +44,7 @@ class Features(Value):
     ``all`` adds datagrams, which can go to any path without being seen.
     ``tracing``: debuggers and the like may look into other processes of the same pid namespace.
     ``notify``: names of calls that a supervisor is told of; ``open`` and ``openat`` only with write intent, ``socket``
-    only for unix datagrams, which it answers in place of the filter.
+    only for unix datagrams, which it answers in place of the filter. With any, it answers for the setgid bit, too.
     ``descriptors``: it is told, too, where such a call means an open file instead of a path.
     """
 
@@ -118,11 +119,9 @@ _TIME_NAMESPACE = 0x80  # CLONE_NEWTIME; for clone(2) these bits are the exit si
 _FILE_TYPE = 0xF000
 _CHARACTER_DEVICE, _BLOCK_DEVICE = 0x2000, 0x6000
 _SETLEASE = 1024
-_SETUID = 0o4000
+_SETUID, _SETGID = 0o4000, 0o2000
 _CREATES = 0o100 | 0o20000000  # O_CREAT, and what O_TMPFILE has besides O_DIRECTORY
-_KEEPS_RIGHTS = "a setuid file would stay on the host and give its owner's rights to everybody"
-#: Calls that set a mode, and which argument that is.
-_MODES = {"chmod": 1, "fchmod": 1, "fchmodat": 2, "fchmodat2": 2, "creat": 1, "mknod": 1, "mknodat": 2}
+_KEEPS_RIGHTS = "a setuid or setgid file would stay on the host and give its owner's or group's rights to everybody"
 _NEW_LISTENER = 0x8
 # PER_LINUX32, UNAME26 and ADDR_NO_RANDOMIZE: build tools, debuggers and sanitizers set these on themselves.
 _COMMON_PERSONALITY = 0x0006_0008
@@ -149,9 +148,16 @@ _BY_ARGUMENT: tuple[SyscallRule, ...] = (
         (is_one_of(1, terminal_calls.FLOW), is_one_of(2, terminal_calls.STOP_OUTPUT)),
     ),
     SyscallRule("fcntl", REFUSED, "a lease holds back whoever opens the file on the host", (is_one_of(1, _SETLEASE),)),
-    *(SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(mode, _SETUID),)) for name, mode in _MODES.items()),
+    *(SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(mode, _SETUID),)) for name, mode in CHMODS.items()),
+    # New directories come by mkdir(2), which takes neither bit; so nothing that these make may have one.
     *(
-        SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(flags, _CREATES), has_any_bit(flags + 1, _SETUID)))
+        SyscallRule(name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(mode, _SETUID | _SETGID),))
+        for name, mode in MAKERS.items()
+    ),
+    *(
+        SyscallRule(
+            name, REFUSED, _KEEPS_RIGHTS, (has_any_bit(flags, _CREATES), has_any_bit(flags + 1, _SETUID | _SETGID))
+        )
         for name, flags in (("open", 1), ("openat", 2))
     ),
     SyscallRule("mknod", REFUSED, "no devices", (is_one_of(1, _CHARACTER_DEVICE, _BLOCK_DEVICE, mask=_FILE_TYPE),)),
@@ -231,7 +237,16 @@ def rules(features: Features) -> tuple[SyscallRule, ...]:
     whole = [SyscallRule(name, verdict, reason) for verdict, reason, names in _WHOLE for name in names.split()]
     if not features.tracing:
         whole += [SyscallRule(name, REFUSED, "sees processes of others") for name in _TRACING.split()]
-    return (*whole, *_BY_ARGUMENT, *_SOCKETS, *_unix_rules(features), *_notify_rules(features))
+    rest = (*_setgid_rules(features), *_SOCKETS, *_unix_rules(features), *_notify_rules(features))
+    return (*whole, *_BY_ARGUMENT, *rest)
+
+
+def _setgid_rules(features: Features) -> tuple[SyscallRule, ...]:
+    """Return the rules about the setgid bit: a supervisor does it for directories, without one nobody does."""
+    verdict = NOTIFIED if features.notify else REFUSED
+    return tuple(
+        SyscallRule(name, verdict, _KEEPS_RIGHTS, (has_any_bit(mode, _SETGID),)) for name, mode in CHMODS.items()
+    )
 
 
 def _unix_rules(features: Features) -> tuple[SyscallRule, ...]:

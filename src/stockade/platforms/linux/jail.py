@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 import select
-from errno import EMFILE, EPERM
+from errno import EMFILE, EPERM, ETOOMANYREFS
 
 from stockade.annotation import TYPE_CHECKING, Literal
 from stockade.errors import StockadeError, UnavailableError
@@ -331,6 +331,11 @@ class Jail:
         try:
             self._channel.send(packet)
         except OSError as error:
+            if error.errno == ETOOMANYREFS:
+                from stockade.passing import HINT
+
+                text = f"cannot send anything to the sandbox's helpers: {error.strerror}"
+                raise UnavailableError(text, HINT) from error
             text = f"the sandbox's helpers are gone: {error.strerror}"
             raise UnavailableError(text, "somebody killed them: try again") from error
 

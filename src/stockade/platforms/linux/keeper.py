@@ -11,10 +11,10 @@ Source of truth: user_namespaces(7), pid_namespaces(7), PR_SET_CHILD_SUBREAPER(2
 from __future__ import annotations
 
 import os
-import resource
 import select
 
-from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
+from stockade import passing  # noqa: F401 - its users import it when they need it, which must not be inside a jail
+from stockade.platforms.linux import file_limit, identity, kernel, landlock, launcher, message, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.first_process import Setting
 from stockade.platforms.linux.locked_tree import Holder
@@ -32,7 +32,6 @@ _SIGKILL = 9
 _MAP_ME = b"m"
 _LAUNCHED = b"l"
 _GO = b"g"
-_MOST_FILES = 65536
 _PF_EXITING = 4  # linux/sched.h; the ninth field of /proc/PID/stat
 _DYING = 5.0
 _NO_PROCESSES = b"the kernel gives no /proc of its own here"
@@ -138,7 +137,7 @@ class _Construction:
         self.filters += build.filters
         self.is_listed = _matcher(build.sockets)
         self.supervision: Supervision | None = None
-        self.files = _raise_file_limit()
+        self.files = file_limit.raise_own()
         self.warden = 0
         self.life = -1
 
@@ -346,11 +345,3 @@ def _matcher(texts: list[bytes]) -> Callable[[bytes], bool]:
 
     patterns = [PathPattern.parse(os.fsdecode(text), cwd="/", home="/") for text in texts]
     return lambda path: any(pattern.depth_on(os.fsdecode(path)) is not None for pattern in patterns)
-
-
-def _raise_file_limit() -> tuple[int, int]:
-    """Allow these helpers as many open files as the hard limit; return what the commands shall have."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    most = _MOST_FILES if hard == resource.RLIM_INFINITY else min(hard, _MOST_FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-    return soft, hard

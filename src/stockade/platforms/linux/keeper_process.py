@@ -51,7 +51,7 @@ def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
-        raise UnavailableError(text, _HINT) from error
+        raise UnavailableError(text, _hint(error)) from error
     finally:
         theirs.close()
 
@@ -72,7 +72,7 @@ def fork(leavings: str) -> tuple[int, Channel]:
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper: {error.strerror}"
-        raise UnavailableError(text, _HINT) from error
+        raise UnavailableError(text, _hint(error)) from error
     finally:
         theirs.close()
 
@@ -97,6 +97,12 @@ def _pair() -> tuple[Channel, Channel]:
 def _no_channel(error: OSError) -> UnavailableError:
     text = f"cannot open a channel to the sandbox's helper: {error.strerror}"
     return shortage(error) or UnavailableError(text, "run `stockade doctor`")
+
+
+def _hint(error: OSError) -> str:
+    from stockade.passing import hint
+
+    return hint(error, _HINT)
 
 
 def _fork(channel: Channel, leavings: str) -> int:

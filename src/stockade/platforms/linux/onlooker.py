@@ -55,14 +55,14 @@ class Onlooker:
         use = uses[0]
         if use.path == NO_ARGUMENT:
             return self.of_descriptor(thread, as_int(arguments[use.directory]))
-        start, text = _asked(use, thread, arguments)
+        start, text = asked_of(use, thread, arguments)
         if len(uses) > 1:
-            return self.of_rename(thread, (start, text), _asked(uses[1], thread, arguments))
+            return self.of_rename(thread, (start, text), asked_of(uses[1], thread, arguments))
         if not text:
             return self.of_descriptor(thread, int(start[3:])) if use.does == METADATA and start[:3] == b"fd/" else None
         if use.does == OPEN:
             return self.of_opening(thread, start, text, _CREAT_FLAGS if use.flags < 0 else arguments[use.flags])
-        if use.old is not None and not _is_there(*_asked(use.old, thread, arguments), thread):
+        if use.old is not None and not _is_there(*asked_of(use.old, thread, arguments), thread):
             return None
         return self.walked(use.does, thread, start, text, follow=use.follows_links(arguments))
 
@@ -269,7 +269,7 @@ def _is_there(start: bytes, text: bytes, thread: int) -> bool:
         return not found.error
 
 
-def _asked(use: Use, thread: int, arguments: tuple[int, ...]) -> tuple[bytes, bytes]:
+def asked_of(use: Use, thread: int, arguments: tuple[int, ...]) -> tuple[bytes, bytes]:
     """Return where a path starts, and its text."""
     directory = _AT_FDCWD if use.directory == NO_ARGUMENT else as_int(arguments[use.directory])
     start = _WORKING_DIRECTORY if directory == _AT_FDCWD else b"fd/%d" % directory

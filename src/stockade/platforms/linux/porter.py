@@ -27,8 +27,9 @@ from _socket import (
     socket,
 )
 from contextlib import suppress
-from errno import EINVAL
+from errno import EINVAL, ETOOMANYREFS
 
+from stockade import passing
 from stockade.platforms.linux import kernel
 from stockade.platforms.linux.channel import Channel, Packet
 
@@ -135,7 +136,8 @@ def _unavailable(error: OSError | None) -> Exception:
 
     reason = "it ended" if error is None else error.strerror
     return UnavailableError(
-        f"ports cannot be published: the helper cannot enter the sandbox's network: {reason}", _HINT
+        f"ports cannot be published: the helper cannot enter the sandbox's network: {reason}",
+        passing.hint(error, _HINT),
     )
 
 
@@ -179,8 +181,17 @@ def _serve(end: socket) -> None:
             end.send(REFUSED + b"%d" % (error.errno or EINVAL))
             continue
         rights = made.fileno().to_bytes(4, "little")
-        end.sendmsg([request], [(SOL_SOCKET, SCM_RIGHTS, rights)])
+        _answer(end, request, [(SOL_SOCKET, SCM_RIGHTS, rights)])
         made.close()
+
+
+def _answer(end: socket, request: bytes, ancillary: list[tuple[int, int, bytes]]) -> None:
+    try:
+        end.sendmsg([request], ancillary)
+    except OSError as error:
+        if error.errno != ETOOMANYREFS:
+            raise
+        passing.send_again(end, request, ancillary)
 
 
 def _family(request: bytes) -> int:

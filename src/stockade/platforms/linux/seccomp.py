@@ -54,23 +54,31 @@ def program(arch: Arch, features: Features) -> bytes:
     for rule in rules(features):
         by_name.setdefault(rule.name, []).append(rule)
     names = arch.numbers()
-    bodies = [_body(name, by_name[name]) for name in names if name in by_name and by_name[name][0].when]
+    bodies: dict[object, str] = {}
+    for name in names:
+        if name in by_name and by_name[name][0].when:
+            bodies.setdefault(_sense(by_name[name]), name)
     items: list[bpf.Item] = [
         bpf.Load(_ARCH_OFFSET),
         bpf.Branch("eq", arch.token, otherwise=str(KILLED)),
         bpf.Load(_NUMBER_OFFSET),
-        *_search(_ranges(arch, {number: _entry(name, by_name) for name, number in names.items()})),
-        *(item for body in bodies for item in body),
+        *_search(_ranges(arch, {number: _entry(name, by_name, bodies) for name, number in names.items()})),
+        *(item for name in bodies.values() for item in _body(name, by_name[name])),
     ]
     return bpf.assemble([*items, *_returns(by_name)])
 
 
-def _entry(name: str, by_name: dict[str, list[SyscallRule]]) -> str:
+def _sense(tried: list[SyscallRule]) -> object:
+    """Return what rules do, whatever they are about: calls whose rules do the same share their code."""
+    return tuple((rule.verdict, rule.when) for rule in tried)
+
+
+def _entry(name: str, by_name: dict[str, list[SyscallRule]], bodies: dict[object, str]) -> str:
     """Return the label where a call goes: straight to its verdict, or to the rules about its arguments."""
     if name not in by_name:
         return str(ALLOWED)
     first = by_name[name][0]
-    return _step(name, 0) if first.when else str(first.verdict)
+    return _step(bodies[_sense(by_name[name])], 0) if first.when else str(first.verdict)
 
 
 def _step(name: str, index: int) -> str:

@@ -21,8 +21,9 @@ from errno import EACCES, EPERM
 from time import monotonic
 
 from stockade.platforms.linux import kernel, message, notification
-from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes
+from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes, chmods
 from stockade.platforms.linux.connection import Attempt, Connections, path_of, room_for
+from stockade.platforms.linux.directory_mode import SETGID, change
 from stockade.platforms.linux.memory_reader import read_bytes
 from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
@@ -89,6 +90,7 @@ class Supervisor:
         arch = arch_of(os.uname().machine)
         numbers = arch.numbers()
         self.changes = changes(arch)
+        self.chmods = chmods(arch)
         self.quick = quick(self.changes, self.onlooker.absent_names)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
@@ -185,6 +187,10 @@ class Supervisor:
         if possible is None:
             self.hear_rest(listener, asked)
             return
+        chmod = self.chmods.get(asked[3])
+        if chmod is not None and asked[notification.ARGUMENTS + chmod[1]] & SETGID:
+            self.change_mode(listener, asked)
+            return
         if self.slow.is_suspect(listener):
             self.observe(listener, asked)
             return
@@ -221,6 +227,22 @@ class Supervisor:
         if key is not None:
             self.report(listener, asked, key)
         notification.let_go(listener, asked[0])
+
+    def change_mode(self, listener: int, asked: Notification) -> None:
+        """Set a directory's mode for the caller, or refuse: with the setgid bit, nothing is let go."""
+        identity, thread = asked[notification.ID], asked[notification.THREAD]
+        use, index = self.chmods[asked[notification.NUMBER]]
+        arguments = asked[notification.ARGUMENTS :]
+        try:
+            key = self.refused(asked)
+            if key is not None:
+                self.report(listener, asked, key)
+            error = change(thread, use, arguments[index], arguments, lambda: notification.is_valid(listener, identity))
+        except OSError as failure:
+            error = failure.errno or EPERM
+        except (ValueError, LookupError):
+            error = EPERM
+        notification.answer(listener, identity, error)
 
     def refused(self, asked: Notification) -> tuple[bytes, bytes] | None:
         """Return what the mounts will refuse of a call."""

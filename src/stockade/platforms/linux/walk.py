@@ -86,6 +86,7 @@ class _Walk:
         self.follow = follow
         self.links = 0
         self.cost = 0
+        self.wants_directory = False
         self.left: list[bytes] = []
         self.root = b""
         self.numbers: dict[bytes, bytes] = {}
@@ -101,6 +102,8 @@ class _Walk:
             raise
         if not found.error and found.target < 0:
             found.target = os.dup(found.directory)  # the path was a directory's own: "/", "." or what ends in ".."
+        if not found.error and self.wants_directory and not stat.S_ISDIR(os.fstat(found.target).st_mode):
+            found.error = ENOTDIR
         found.rest = [name for text in reversed(self.left) for name in text.split(b"/")]
         return found
 
@@ -109,7 +112,12 @@ class _Walk:
 
     def push(self, text: bytes) -> None:
         """Walk this text next, without what means nothing in it."""
+        ends_in_slash = text.endswith(b"/")
         text = text.strip(b"/")
+        if not self.left and (text.endswith(b"/.") or (ends_in_slash and self.links)):
+            # The last name of all is that of a directory, or of a link to one. What a slash at the end of the caller's
+            # own text means depends on the call.
+            self.follow = self.wants_directory = True
         if b"//" in text or b"/./" in text or text.startswith(b"./") or text.endswith(b"/.") or text == b".":
             names = text.split(b"/")
             self.cost += len(names) // _NAMES_SPLIT
