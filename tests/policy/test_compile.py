@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import SettingsError
@@ -287,6 +287,7 @@ def _openness(policy: SandboxPolicy) -> list[int]:
     ]
 
 
+@settings(deadline=None)
 @given(higher=VALUES, project=VALUES)
 def test_an_untrusted_project_never_loosens_any_verdict(higher: dict[str, Any], project: dict[str, Any]) -> None:
     above = document(Layer.USER, higher)

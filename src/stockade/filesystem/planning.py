@@ -24,7 +24,7 @@ from stockade.filesystem.marks import Mark, Marks
 from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
 from stockade.filesystem.search import find_protected
 from stockade.placeholder import CONTENTS
-from stockade.policy.files import survey, with_git_links
+from stockade.policy.files import own_protections, survey, with_git_links
 from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
@@ -83,6 +83,8 @@ class _Draft:
             self._mark_deny(reach, mark, f"reading is denied by {_rule(reach.rule)}")
         for reach in self._ground.read_allow:
             self._mark_shown(reach)
+        for protection in own_protections(self._ground):
+            self._mark_protection(protection)
         search, home = self._ground.rules.search, self._ground.rules.home
         found = [*self._protections(roots)]
         holders = {*roots, *(f"{root.rstrip('/')}/.git" for root in roots), *self._ground.stores}

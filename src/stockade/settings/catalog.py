@@ -146,6 +146,14 @@ ALLOW_GIT_CONFIG: Final = Key(
     Loosens.WHEN_TRUE,
     "Lift the protection of .git/config and .git/config.worktree, so that `git config` works inside.",
 )
+ALLOW_OWN_INSTALLATION: Final = Key(
+    "sandbox.filesystem.dangerouslyAllowOwnInstallation",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "For developers of Stockade: commands may change the very program that builds their walls, where it lies in a "
+    "writable place.",
+)
 IGNORE_VIOLATIONS: Final = Key[dict[str, Texts]](
     "sandbox.ignoreViolations",
     Kind.TABLE,
@@ -199,6 +207,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         DENY_READ,
         ALLOW_READ,
         ALLOW_GIT_CONFIG,
+        ALLOW_OWN_INSTALLATION,
         IGNORE_VIOLATIONS,
         WEAKER_NESTED,
         RIPGREP_COMMAND,
@@ -214,7 +223,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
 LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
 
 #: These let a command leave the walls altogether; under a lock only who may lock can set them.
-LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE)
+LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE, ALLOW_OWN_INSTALLATION)
 
 #: What a mode sets: `strict` leaves no way out and asks each time; `auto` trusts the walls; `off` has none.
 MODES: Final[dict[str, dict[str, bool]]] = {
