@@ -58,18 +58,32 @@ def test_one_line_each_with_the_remedy_below(here: Here, machine: pytest.MonkeyP
     ]
 
 
-def test_stockade_in_a_place_that_commands_may_write_is_a_warning(here: Here, machine: pytest.MonkeyPatch) -> None:
+def test_stockade_in_a_writable_place_is_a_note(here: Here, machine: pytest.MonkeyPatch) -> None:
     machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
     place = str(here.project / "my venv")
-    machine.setattr("stockade.sandbox.installation.own_places", lambda: (place, "/usr"))
+    for module in ("installation", "compile"):
+        machine.setattr(f"stockade.policy.{module}.own_places", lambda _: (place, f"{place}/bin", "/usr"))
     said = here("doctor")
     assert said.status == 0
     assert said.out.splitlines()[-4:-2] == [
-        f"warning  {place}: commands of this policy may write it, and so change what builds their walls",
-        f"           install Stockade elsewhere, or: stockade deny '{place}'",
+        f"note     {place}: read-only to commands, because Stockade itself runs from it",
+        "           install Stockade outside this place, with pipx for example, if commands must write it",
     ]
-    here.user({"sandbox": {"filesystem": {"denyWrite": [place]}}})
-    assert "warning" not in here("doctor").out
+    assert "warning" not in said.out
+
+
+def test_stockade_that_commands_may_change_is_a_warning(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    place = str(here.project / "my venv")
+    for module in ("installation", "compile"):
+        machine.setattr(f"stockade.policy.{module}.own_places", lambda _: (place, "/usr"))
+    name = "dangerouslyAllowOwnInstallation"
+    here.user({"sandbox": {"filesystem": {name: True}}})
+    why = f"commands may write it, and so change what builds their walls: sandbox.filesystem.{name} is set"
+    assert here("doctor").out.splitlines()[-4:-2] == [
+        f"warning  {place}: {why}",
+        "           remove the setting, or install Stockade outside this place, with pipx for example",
+    ]
 
 
 def test_files_that_are_elsewhere_too_are_reported(here: Here, machine: pytest.MonkeyPatch) -> None:

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import SettingsError
@@ -246,6 +246,12 @@ class Nothing:
     def text(self, _path: str) -> str | None:
         return None
 
+    def config(self, _path: str) -> bytes | None:
+        return None
+
+    def gitlinks(self, _path: str, _hash_size: int) -> tuple[str, ...]:
+        return ()
+
 
 LOOSER = {Verdict.ALLOW: 2, Verdict.ASK: 1, Verdict.DENY: 0}
 
@@ -281,6 +287,7 @@ def _openness(policy: SandboxPolicy) -> list[int]:
     ]
 
 
+@settings(deadline=None)
 @given(higher=VALUES, project=VALUES)
 def test_an_untrusted_project_never_loosens_any_verdict(higher: dict[str, Any], project: dict[str, Any]) -> None:
     above = document(Layer.USER, higher)

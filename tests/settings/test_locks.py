@@ -102,3 +102,11 @@ def test_under_a_lock_only_who_may_lock_lets_commands_out(
 ) -> None:
     document = Document(layer, "f", values)
     assert confine(document, lock) == Confined(Document(layer, "f", kept), dropped)
+
+
+def test_a_lock_keeps_the_installation_closed() -> None:
+    name = "sandbox.filesystem.dangerouslyAllowOwnInstallation"
+    for layer in (Layer.USER, Layer.PROJECT, Layer.LOCAL):
+        document = Document(layer, "f", {name: True, "permissions.deny": ("Read(./x)",)})
+        assert confine(document, LOCK) == Confined(document.but(values={"permissions.deny": ("Read(./x)",)}), (name,))
+        assert confine(document, None) == Confined(document, ())

@@ -7,7 +7,6 @@ Exit status: 0 if everything can be enforced, 1 if less or nothing can, or if an
 from __future__ import annotations
 
 import argparse
-from shlex import quote
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli.flags import add_json
@@ -21,10 +20,12 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.diagnosis import Diagnosis, Finding
     from stockade.platforms.linux.facts import Facts
     from stockade.platforms.linux.proof import Arena, Attempt, Runner
+    from stockade.policy.model import SandboxPolicy
     from stockade.settings.sources import Locations
 
 _MARKS: Final = {
     "ok": ("ok", "green"),
+    "note": ("note", "green"),
     "weaker": ("weaker", "yellow"),
     "missing": ("missing", "yellow"),
     "warning": ("warning", "yellow"),
@@ -88,21 +89,41 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
     from stockade.filesystem.hard_link import leads_out
     from stockade.platforms.linux.diagnosis import Finding, Level
     from stockade.policy.effective import effective
-    from stockade.sandbox.installation import writable_places
 
     try:
         policy = effective(here(locations)).policy
     except StockadeError as error:
         yield Finding(Level.WARNING, "settings", error.message, "stockade check")
         return
-    for place in writable_places(policy):
-        why = "commands of this policy may write it, and so change what builds their walls"
-        yield Finding(Level.WARNING, place, why, f"install Stockade elsewhere, or: stockade deny {quote(place)}")
+    yield from _own_places(policy)
     linked = leads_out(policy.cwd)
     if linked:
         what = f"{len(linked)} files in {policy.cwd} have other names outside it, such as {linked[0]}"
         hint = "whoever changes such a file in place changes it there too; copy what matters, for example by cp"
         yield Finding(Level.WARNING, "hard links", what, hint)
+
+
+def _own_places(policy: SandboxPolicy) -> Iterator[Finding]:
+    """Yield where Stockade itself lies in a writable place, which is read-only to commands or, by a setting, is not."""
+    from stockade.platforms.linux.diagnosis import Finding, Level
+    from stockade.policy.files import own_protections, survey
+    from stockade.policy.installation import SETTING, own_places
+    from stockade.policy.path_pattern import is_at_or_below
+    from stockade.policy.places import Disk
+
+    rules = policy.files
+    ground = survey(rules.but(own=own_places(policy.cwd)), Disk(), search=False)
+    places = [protection.place for protection in own_protections(ground)]
+    elsewhere = "install Stockade outside this place, with pipx for example"
+    for place in places:
+        if any(other != place and is_at_or_below(place, other) for other in places):
+            continue
+        if rules.own:
+            why = "read-only to commands, because Stockade itself runs from it"
+            yield Finding(Level.NOTE, place, why, f"{elsewhere}, if commands must write it")
+        else:
+            why = f"commands may write it, and so change what builds their walls: {SETTING} is set"
+            yield Finding(Level.WARNING, place, why, f"remove the setting, or {elsewhere}")
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:

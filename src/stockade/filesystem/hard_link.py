@@ -10,7 +10,8 @@ those count that were there before. Two questions, both bounded:
   not for every command.
 
 Not covered: names beyond the bounds (they are reported as not searched), closed directories with more files than the
-bound, and names that somebody outside makes while a session runs.
+bound, names that somebody outside makes while a session runs, and second names of Stockade's own files: installers
+link whole environments from their cache, and every plan would search the writable trees for them.
 """
 
 from __future__ import annotations
@@ -38,13 +39,13 @@ class Twins(Value):
     notes: tuple[str, ...] = ()
 
 
-def twins(plan: Plan) -> Twins:
+def twins(plan: Plan, besides: frozenset[str] = frozenset()) -> Twins:
     """Return the other names, in the writable places of a plan, of the files that it hides or keeps from writing there.
 
-    Make the plan again with these pairs if there are any.
+    Make the plan again with these pairs if there are any. ``besides`` are closed places whose files are not looked for.
     """
     closed = [mount.path for mount in plan.mounts if mount.operation in (Operation.HIDDEN, Operation.READ_ONLY)]
-    wanted, whole = _linked(closed)
+    wanted, whole = _linked(path for path in closed if path not in besides)
     notes = () if whole else (f"hard links of closed files were looked for among the first {MOST_CLOSED} files only",)
     if not wanted:
         return Twins(notes=notes)

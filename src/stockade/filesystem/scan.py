@@ -77,7 +77,7 @@ def plan_now(rules: FileRules, memory: Memory | None = None) -> Plan:
 
 def _plan(rules: FileRules, memory: Memory) -> Plan:
     plan = make_plan(rules, memory)
-    found = twins(plan)
+    found = twins(plan, frozenset(rules.own))
     if found.pairs:
         plan = make_plan(rules, memory, found.pairs)
     return plan.but(notes=(*plan.notes, *found.notes))

@@ -17,6 +17,7 @@ from stockade.escape import escape
 from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.files import FileRules
+from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings import catalog
@@ -73,6 +74,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             search_depth=settings.get(catalog.SEARCH_DEPTH),
             allow_git_config=settings.get(catalog.ALLOW_GIT_CONFIG),
             left_allow=reader.paths(catalog.ALLOW_PROTECTED),
+            own=() if settings.get(catalog.ALLOW_OWN_INSTALLATION) else own_places(cwd),
         ),
         network=NetworkRules(
             allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape, visible
+from stockade.policy.installation import NAME, SETTING
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings.layer import Layer
 
@@ -32,6 +33,8 @@ def for_outside(place: str, protection: Protection | None) -> str:
 
 def for_protection(protection: Protection) -> str:
     """Return why a protected name stays closed, or the setting that lifts it."""
+    if protection.name == NAME:
+        return f"install Stockade outside this place, with pipx for example; its developers set {SETTING} to true"
     if protection.lifted_by:
         return f"set {protection.lifted_by} to true"
     leads = "" if protection.path == protection.place else f" (by the link {quoted(protection.path)})"

@@ -14,7 +14,8 @@ Reading is open. The rule that matches deepest decides (a mount on a deeper dire
 A deny of the policy layer is opened again only by the policy layer. Every link on the way must be readable itself.
 
 Writing needs, in this order: that the path can be read; that no write deny covers its place (or the asked link itself);
-that a write allow covers its place; and that nothing there is protected (``stockade.policy.protected``). A deny wins
+that a write allow covers its place; and that nothing there is protected (``stockade.policy.protected``), nor a part of
+Stockade as it runs now (``stockade.policy.installation``). A deny wins
 over every allow, however deep. A path through links that run in a circle leads nowhere and is refused.
 A worktree or submodule opens the repository that it belongs to, if that confirms it and no deny covers it
 (``stockade.policy.git_link``).
@@ -27,6 +28,7 @@ from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.policy import file_remedy
 from stockade.policy.git_link import GitLink, git_link_at
+from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
 from stockade.policy.places import first_missing, follow
 from stockade.policy.protected import Protection, Search, find, find_in_store, protected_by, protected_in_store
@@ -40,7 +42,10 @@ if TYPE_CHECKING:
 
 
 class FileRules(Value):
-    """What the settings say about files. The texts in them were read relative to ``cwd`` and ``home``."""
+    """What the settings say about files. The texts in them were read relative to ``cwd`` and ``home``.
+
+    ``own`` are the places of this very installation (``stockade.policy.installation``), unless a setting lifts that.
+    """
 
     cwd: str
     home: str
@@ -51,6 +56,7 @@ class FileRules(Value):
     search_depth: int
     allow_git_config: bool
     left_allow: tuple[Sourced[PathPattern], ...] = ()
+    own: tuple[str, ...] = ()
 
     @property
     def search(self) -> Search:
@@ -263,10 +269,28 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     if not search:
         return ground
     ground = with_git_links(ground, places)
+    own = own_protections(ground)
     roots = [root for root in ground.roots if places.link(root) is None]  # of a link, what it leads to is the root
     found = [protection for root in roots for protection in find(root, rules.search, places)]
     found += (protection for store in ground.stores for protection in find_in_store(store, rules.search, places))
-    return ground.but(protections=tuple(dict.fromkeys(found)))
+    found += led_to(roots, found, rules.search, rules.home, places)
+    return ground.but(protections=tuple(dict.fromkeys((*own, *found))))
+
+
+def own_protections(ground: Ground) -> tuple[Protection, ...]:
+    """Return what protects this very installation: those of its places that a writable tree holds, or that hold one."""
+    places = ground.rules.own
+    if not places:
+        return ()
+    from stockade.policy.installation import NAME, SETTING, WHY
+
+    trees = (*ground.roots, *ground.stores)
+    return tuple(
+        Protection(NAME, place, place, WHY, SETTING)
+        for place in places
+        if ground.root_of(place) is not None
+        or any(is_at_or_below(place, tree) or is_at_or_below(tree, place) for tree in trees)
+    )
 
 
 def allowed_forms(wanted: Iterable[Sourced[PathPattern]], rules: FileRules, places: Places) -> tuple[PathPattern, ...]:

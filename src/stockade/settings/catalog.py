@@ -154,6 +154,14 @@ ALLOW_PROTECTED: Final = Key[Texts](
     "Paths below a writable root where commands may leave what programs of the host obey: repositories with hooks or "
     "config of any kind, settings of editors and agents. What exists when a command starts stays protected.",
 )
+ALLOW_OWN_INSTALLATION: Final = Key(
+    "sandbox.filesystem.dangerouslyAllowOwnInstallation",
+    Kind.FLAG,
+    False,
+    Loosens.WHEN_TRUE,
+    "For developers of Stockade: commands may change the very program that builds their walls, where it lies in a "
+    "writable place.",
+)
 IGNORE_VIOLATIONS: Final = Key[dict[str, Texts]](
     "sandbox.ignoreViolations",
     Kind.TABLE,
@@ -208,6 +216,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         ALLOW_READ,
         ALLOW_GIT_CONFIG,
         ALLOW_PROTECTED,
+        ALLOW_OWN_INSTALLATION,
         IGNORE_VIOLATIONS,
         WEAKER_NESTED,
         RIPGREP_COMMAND,
@@ -223,7 +232,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
 LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
 
 #: These let a command leave the walls altogether; under a lock only who may lock can set them.
-LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE)
+LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE, ALLOW_OWN_INSTALLATION)
 
 #: What a mode sets: `strict` leaves no way out and asks each time; `auto` trusts the walls; `off` has none.
 MODES: Final[dict[str, dict[str, bool]]] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from stockade.annotation import TYPE_CHECKING
-from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, Kind, Loosens
+from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, Loosens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +25,7 @@ Every setting is optional. A dotted name is a path inside the file: `sandbox.ena
 (`stockade trust`): such a file can only tighten.
 """
 
+_LOOSE = {Loosens.WHEN_TRUE: " (when true)", Loosens.WHEN_FALSE: " (when false)"}
 _COLUMNS = ("setting", "kind", "default", "meaning", "in an untrusted project file")
 
 
@@ -33,7 +34,7 @@ def reference() -> str:
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(key) for key in CATALOG.values())]
     table = "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
     names = ", ".join(f"`{key.name}`" for key in LOCKING)
-    leaving = " and ".join(f"`{key.name}`" + (" (when false)" if key.kind is Kind.FLAG else "") for key in LEAVING)
+    leaving = " and ".join(f"`{key.name}`{_LOOSE.get(key.loosens, '')}" for key in LEAVING)
     locks = (
         f"Set by an administrator or a fleet, any of these locks the sandbox settings: {names}. They then cannot be "
         f"edited, the command line can only tighten them, and {leaving} of other files are ignored, with a warning: "

@@ -55,6 +55,7 @@ class Level(Enum):
     """What a finding means for the walls."""
 
     OK = "ok"
+    NOTE = "note"
     WEAKER = "weaker"
     MISSING = "missing"
     WARNING = "warning"
