@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 
 NAMES: Final = ("a", "b", "w", ".git", "hooks", "config", ".bashrc", "x y\n", "[*\\", "node_modules", ".claude")
 MISSING: Final = ("new", ".zshrc", "hooks", "a")
+#: Every config of git names hooks, a further config and a program.
+CONFIG: Final = '[core]\nhooksPath = a/hooks\n[include]\npath = ../../b\n[diff "d"]\ncommand = ./w/new\n'
 #: What the kernel answers where the path itself is no good, walls or not.
 NO_WALL: Final = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EEXIST, errno.ENOTEMPTY, errno.EINVAL}
 DISK: Final = Disk()
@@ -89,6 +91,7 @@ def _grow(top: Path, chance: random.Random) -> None:
                 path.mkdir()
             elif kind < 0.7:
                 path.touch(exist_ok=False)
+                path.write_text(CONFIG if path.name == "config" else "")
             else:
                 other = "/".join(chance.choice(NAMES) for _ in range(chance.randint(1, 3)))
                 path.symlink_to(chance.choice([other, f"../{other}", f"{top}/{other}", f"{top}/w/{other}"]))

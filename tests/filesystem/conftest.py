@@ -15,10 +15,11 @@ if TYPE_CHECKING:
 class Tree:
     """A disk in memory: ``None`` is a file, a text the target of a link; what is above an entry is a directory.
 
-    A path that ends in a slash is an empty directory.
+    A path that ends in a slash is an empty directory. Every config has the same content, and every index two gitlinks.
     """
 
-    def __init__(self, entries: Mapping[str, str | None]) -> None:
+    def __init__(self, entries: Mapping[str, str | None], *, config: bytes | None = None) -> None:
+        self.content = config
         self.directories = {"/"}
         for path in entries:
             parts = path.split("/")[1:-1]
@@ -50,6 +51,12 @@ class Tree:
     def text(self, _path: str) -> str | None:
         return None
 
+    def config(self, path: str) -> bytes | None:
+        return self.content if path in self.files and path.endswith("/config") else None
+
+    def gitlinks(self, path: str, _hash_size: int) -> tuple[str, ...]:
+        return ("a", "b/w") if path in self.files and self.content is not None else ()
+
     def entries(self, path: str, interest: Interest) -> Entries:
         above = path.rstrip("/")
         kinds: Entries = tuple(
@@ -67,6 +74,6 @@ class Tree:
 
 
 @pytest.fixture(scope="session")
-def tree() -> Callable[[Mapping[str, str | None]], Terrain]:
+def tree() -> Callable[..., Terrain]:
     """Return what makes a disk in memory."""
     return Tree

@@ -17,7 +17,9 @@ from stockade.policy.places import first_missing, follow
 from stockade.policy.protected import INNER, NAMES
 from stockade.settings.layer import Layer, Origin, Sourced
 
-MakeTree = Callable[[Mapping[str, str | None]], Terrain]
+MakeTree = Callable[..., Terrain]
+#: Names a bit of everything that a config of git can name.
+CONFIG = b'[core]hooksPath = b/hooks\n[include]path = ../../a/x\n[diff "d"]command = ./w/run it\n'
 USER = Origin(Layer.USER, "s.json")
 POLICY = Origin(Layer.POLICY, "m.json")
 HOLDERS: Final = (Operation.PIN, Operation.LINK)
@@ -459,7 +461,7 @@ def _questions(entries: Mapping[str, str | None]) -> list[str]:
 @given(rule_sets, trees)
 @settings(max_examples=300, deadline=None)
 def test_walls_agree_with_verdicts(tree: MakeTree, rules: FileRules, entries: dict[str, str | None]) -> None:
-    disk = tree(entries)
+    disk = tree(entries, config=CONFIG)
     plan = make_plan(rules, disk)
     if plan.refusals:
         return
@@ -477,7 +479,7 @@ def test_walls_agree_with_verdicts(tree: MakeTree, rules: FileRules, entries: di
 @settings(max_examples=200, deadline=None)
 def test_nothing_closed_is_carried_away(tree: MakeTree, rules: FileRules, entries: dict[str, str | None]) -> None:
     """Neither a closed place nor a directory above it can be renamed; nor a link that a deny leads through."""
-    disk = tree(entries)
+    disk = tree(entries, config=CONFIG)
     walls = Walls(make_plan(rules, disk), disk)
     closed = [mount.path for mount in walls.plan.mounts] + [each.path for each in walls.plan.placeholders]
     for path in closed:
@@ -493,7 +495,7 @@ def test_nothing_closed_is_carried_away(tree: MakeTree, rules: FileRules, entrie
 @given(rule_sets, trees)
 @settings(max_examples=100, deadline=None)
 def test_a_plan_says_nothing_twice(tree: MakeTree, rules: FileRules, entries: dict[str, str | None]) -> None:
-    plan = make_plan(rules, tree(entries))
+    plan = make_plan(rules, tree(entries, config=CONFIG))
     places = [mount.path for mount in plan.mounts] + [each.path for each in plan.placeholders]
     assert len(places) == len(set(places))
     assert str(plan).isprintable() or "\n" in str(plan)

@@ -246,6 +246,12 @@ class Nothing:
     def text(self, _path: str) -> str | None:
         return None
 
+    def config(self, _path: str) -> bytes | None:
+        return None
+
+    def gitlinks(self, _path: str, _hash_size: int) -> tuple[str, ...]:
+        return ()
+
 
 LOOSER = {Verdict.ALLOW: 2, Verdict.ASK: 1, Verdict.DENY: 0}
 

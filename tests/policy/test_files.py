@@ -451,6 +451,12 @@ class Tree:
     def text(self, _path: str) -> str | None:
         return None
 
+    def config(self, _path: str) -> bytes | None:
+        return None
+
+    def gitlinks(self, _path: str, _hash_size: int) -> tuple[str, ...]:
+        return ()
+
 
 def test_a_deny_on_a_link_outlives_the_link() -> None:
     rules = FileRules(

@@ -190,6 +190,12 @@ class Said:
     def text(self, _path: str) -> str | None:
         return self._text
 
+    def config(self, _path: str) -> bytes | None:
+        return os.fsencode(self._text)
+
+    def gitlinks(self, _path: str, _hash_size: int) -> tuple[str, ...]:
+        return ()
+
 
 @given(st.text() | st.text().map("gitdir: {}".format) | st.just("gitdir: /x/worktrees/y"))
 def test_no_text_raises_or_is_followed(text: str) -> None:

@@ -1,6 +1,7 @@
 """The kernel's own word on what changed in a directory (inotify(7)), through the C library.
 
-Only names that come, go or are renamed are watched; what is written into files is not.
+Of a directory, only names that come, go or are renamed are watched. What is written into a file is watched where that
+file is named.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+_MODIFY: Final = 0x2
+_ATTRIB: Final = 0x4
 _MOVED_FROM: Final = 0x40
 _MOVED_TO: Final = 0x80
 _CREATE: Final = 0x100
@@ -27,6 +30,8 @@ _ONLY_DIRECTORY: Final = 0x0100_0000
 _NO_FOLLOW: Final = 0x0200_0000
 _DIRECTORY: Final = 0x4000_0000
 _WATCHED: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
+# When a name of a file goes, its attributes change (the number of links); it goes itself when it is closed.
+_WATCHED_IN_FILE: Final = _MODIFY | _ATTRIB | _DELETE_SELF | _MOVE_SELF
 _HEADER: Final = 16
 _READ: Final = 65536
 
@@ -51,10 +56,11 @@ class Inotify:
 
     def add(self, path: str) -> int:
         """Watch a directory, not through a link; raise ``OSError`` if that cannot be."""
-        mask = _WATCHED | _ONLY_DIRECTORY | _NO_FOLLOW
-        return self._checked(
-            self._libc.inotify_add_watch(self._descriptor, os.fsencode(path), ctypes.c_uint32(mask)), path
-        )
+        return self._add(path, _WATCHED | _ONLY_DIRECTORY | _NO_FOLLOW)
+
+    def add_file(self, path: str) -> int:
+        """Watch what is written into a file, not through a link; raise ``OSError`` if that cannot be."""
+        return self._add(path, _WATCHED_IN_FILE | _NO_FOLLOW)
 
     def remove(self, watch: int) -> None:
         """Watch a directory no more; one that is gone is no error."""
@@ -74,6 +80,11 @@ class Inotify:
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
+
+    def _add(self, path: str, mask: int) -> int:
+        return self._checked(
+            self._libc.inotify_add_watch(self._descriptor, os.fsencode(path), ctypes.c_uint32(mask)), path
+        )
 
     def _checked(self, result: int, path: str | None = None) -> int:
         if result < 0:

@@ -52,7 +52,7 @@ class Ground(Value):
 
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
-    of the epoch; ``links`` are the gitlinks of an index that is older.
+    of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one.
     """
 
     depth: int
@@ -62,7 +62,7 @@ class Ground(Value):
     bare: Mapping[str, tuple[int, int]]
     seen: Callable[[str], bool]
     since: int
-    links: Callable[[str], tuple[str, ...]]
+    links: Callable[[str, tuple[int, int, int, int]], tuple[str, ...] | None]
 
 
 class Inspection:
@@ -108,10 +108,12 @@ class Inspection:
             except OSError:
                 yield holder  # its ``.git`` is a file, which leads elsewhere
                 continue
+            signature = signature_of(status)
             known = self._memo.indexes.get(store)
-            if known is None and status.st_ctime_ns < ground.since:
-                known = signature_of(status), ground.links(f"{store}/index")
-            if known is None or known[0] != signature_of(status) or known[1]:
+            if known is None or known[0] != signature:
+                read = ground.links(f"{store}/index", signature[1:])
+                known = None if read is None else (signature, read)
+            if known is None or known[1]:
                 yield holder
             else:
                 self._memo.indexes[store] = known

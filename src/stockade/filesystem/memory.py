@@ -5,14 +5,16 @@ the kernel reports nothing about those names, all answers stand, and a plan made
 changed costs one read that does not wait. Rules:
 
 - What cannot be watched (no permission, no watches left) is asked again at each ``refresh``.
-- So are the texts of files, for what is written into a file is not watched.
+- So are the small texts in which tools keep a path. The configs and indexes of git are watched as files
+  (``stockade.filesystem.readings``).
 - Where events were lost, everything is forgotten.
 - A mount that somebody puts over a directory meanwhile is not noticed; a sandbox's own mounts are out of its sight.
 """
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, cast
+from stockade.filesystem.readings import Readings
 from stockade.filesystem.terrain import EVERYTHING, Entries, Interest, Kind, Land
 
 if TYPE_CHECKING:
@@ -48,6 +50,7 @@ class Memory:
         self._lists: dict[tuple[str, Interest], Entries] = {}
         self._interests: dict[str, set[Interest]] = {}
         self._texts: dict[str, str | None] = {}
+        self._readings = Readings(self._queue)
         self._unwatched: set[str] = set()
         self._touched: set[str] = set()
         self._news = News()
@@ -76,6 +79,22 @@ class Memory:
             self._texts[path] = self._land.text(path)
         return self._texts[path]
 
+    def config(self, path: str) -> bytes | None:
+        """Return the content of a config of git, ``None`` unless it is a regular file of whomever."""
+        self._known(path)  # so that its directory is watched
+        return cast("bytes | None", self._readings.ask(path, "config", lambda: self._land.config(path)))
+
+    def gitlinks(self, path: str, hash_size: int) -> tuple[str, ...]:
+        """Return the gitlinks in an index of git, none if it cannot be read."""
+        self._known(path)
+        found = self._readings.ask(path, f"links {hash_size}", lambda: self._land.links(path, hash_size))
+        return cast("tuple[str, ...] | None", found) or ()
+
+    def known_gitlinks(self, path: str, signature: tuple[int, int, int, int]) -> tuple[str, ...] | None:
+        """Return the gitlinks that were read from a file of this inode, size and times; ``None`` if none were read."""
+        found = self._readings.answers(path, signature)
+        return found[0] if len(found) == 1 and isinstance(found[0], tuple) else None
+
     def entries(self, path: str, interest: Interest) -> Entries:
         """Return what is of interest in a directory, nothing if it cannot be listed."""
         known = self._lists.get((path, interest))
@@ -102,16 +121,15 @@ class Memory:
         replaced, touched = self._sorted(events)
         self._news.changed.update(touched)
         self._news.replaced |= replaced
-        self._touched |= replaced
-        self._touched |= {
-            f"{'' if place == '/' else place}/{name}" for place, names in touched.items() for name in names
-        }
+        named = {f"{'' if place == '/' else place}/{name}" for place, names in touched.items() for name in names}
+        self._touched |= replaced | named
         changed = self._forget_below(replaced)
         for directory, names in touched.items():
             changed |= self._check(directory, names)
         for directory in tuple(self._unwatched):
             changed |= self._check_all(directory)
-        return changed | self._check_texts()
+        written = {path for event in events for path in self._readings.written(event.watch)}
+        return changed | self._readings.check(named | written) | self._check_texts()
 
     def take_touched(self) -> set[str]:
         """Return the paths that something happened to since this was asked last; ``/`` stands for any."""
@@ -224,6 +242,7 @@ class Memory:
             if self._queue is not None:
                 self._queue.remove(watch)
         self._unwatched = {path for path in self._unwatched if not stale(path)}
+        self._readings.forget(stale)
         return bool(gone)
 
     def _check(self, directory: str, names: Iterable[str]) -> bool:
@@ -261,6 +280,7 @@ class Memory:
         for known in (self._watches, self._paths, self._kinds, self._lists, self._interests, self._texts):
             known.clear()
         self._unwatched.clear()
+        self._readings = Readings(self._queue)
 
 
 def _queue() -> Inotify | None:

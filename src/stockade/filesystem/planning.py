@@ -25,6 +25,7 @@ from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
 from stockade.filesystem.search import find_protected
 from stockade.placeholder import CONTENTS
 from stockade.policy.files import survey, with_git_links
+from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
 from stockade.policy.protected import around, find_in_store, protected_by
@@ -40,6 +41,9 @@ if TYPE_CHECKING:
     from stockade.settings.layer import Sourced
 
 _OWN: Final = ("/proc", "/dev")
+#: Each directory with a placeholder takes two descriptors of the owner's. In so many directories below the roots the
+#: missing names of git are kept; elsewhere it is left to the inspection after a command.
+MOST_KEPT: Final = 100
 
 
 def make_plan(rules: FileRules, terrain: Terrain, twins: Iterable[tuple[str, str]] = ()) -> Plan:
@@ -79,18 +83,39 @@ class _Draft:
             self._mark_deny(reach, mark, f"reading is denied by {_rule(reach.rule)}")
         for reach in self._ground.read_allow:
             self._mark_shown(reach)
+        search, home = self._ground.rules.search, self._ground.rules.home
+        found = [*self._protections(roots)]
+        holders = {*roots, *(f"{root.rstrip('/')}/.git" for root in roots), *self._ground.stores}
+        led = [*led_to(roots, found, search, home, self._terrain)]
+        for protection in (*self._kept(found, holders, ".git/"), *self._kept(led, holders, "")):
+            self._mark_protection(protection)
+
+    def _kept(self, found: Iterable[Protection], holders: set[str], prefix: str) -> Iterator[Protection]:
+        """Yield the protections, without missing ones (by ``prefix``) in more directories than can be held open."""
+        nested: dict[str, bool] = {}
+        for protection in found:
+            above = _parent(protection.place)
+            bounded = protection.name.startswith(prefix) and above not in holders
+            missing = bounded and not self._terrain.exists(protection.place)
+            if not missing or nested.setdefault(above, len(nested) < MOST_KEPT):
+                yield protection
+        left = sum(not kept for kept in nested.values())
+        if left:
+            why = f"what git would obey is kept from being made in {MOST_KEPT} directories"
+            self._notes.append(f"{why}; in {left} more it is missing, and a command can make it there")
+
+    def _protections(self, roots: list[str]) -> Iterator[Protection]:
+        search = self._ground.rules.search
         for root in roots:
             # In a file nothing can be made, and it must stay replaceable: many programs write by renaming.
             find = find_protected if self._terrain.is_directory(root) else around
-            for protection in find(root, self._ground.rules.search, self._terrain):
-                self._mark_protection(protection)
+            yield from find(root, search, self._terrain)
         for link in self._ground.git_links:
             if not link.store:
                 self._notes.append(f'commits may fail: "{escape(link.file)}" is not followed, for {link.why}')
                 continue
             self._marks.add(link.store, Mark.OPENS, f'the repository of "{escape(link.file)}"')
-            for protection in find_in_store(link.store, self._ground.rules.search, self._terrain):
-                self._mark_protection(protection)
+            yield from find_in_store(link.store, search, self._terrain)
 
     def mark_twin(self, twin: str, original: str) -> None:
         state = self._marks.state_at(original)

@@ -27,6 +27,7 @@ from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.policy import file_remedy
 from stockade.policy.git_link import GitLink, git_link_at
+from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
 from stockade.policy.places import first_missing, follow
 from stockade.policy.protected import Protection, Search, find, find_in_store, protected_by, protected_in_store
@@ -266,6 +267,7 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     roots = [root for root in ground.roots if places.link(root) is None]  # of a link, what it leads to is the root
     found = [protection for root in roots for protection in find(root, rules.search, places)]
     found += (protection for store in ground.stores for protection in find_in_store(store, rules.search, places))
+    found += led_to(roots, found, rules.search, rules.home, places)
     return ground.but(protections=tuple(dict.fromkeys(found)))
 
 

@@ -21,6 +21,9 @@ from stockade.value import Value
 MOST_LINKS: Final = 40
 #: A file that is larger is not one of those small ones in which tools keep a path.
 LARGEST_TEXT: Final = 65536
+#: Git's configs and indexes may be larger; what is larger still is taken for unreadable.
+LARGEST_CONFIG: Final = 1 << 20
+LARGEST_INDEX: Final = 1 << 28
 # Opening must neither follow a link nor wait for the other end of a FIFO.
 _LOOK: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 
@@ -42,6 +45,12 @@ class Places(Protocol):
 
     def text(self, path: str) -> str | None:
         """Return what a small file says, ``None`` unless it is a regular file of this very user."""
+
+    def config(self, path: str) -> bytes | None:
+        """Return the content of a config of git, ``None`` unless it is a regular file of whomever."""
+
+    def gitlinks(self, path: str, hash_size: int) -> tuple[str, ...]:
+        """Return the gitlinks in an index of git, none if it cannot be read."""
 
 
 class Disk:
@@ -74,18 +83,29 @@ class Disk:
 
     def text(self, path: str) -> str | None:
         """Return what a small file says, ``None`` unless it is a regular file of this very user."""
-        try:
-            descriptor = os.open(path, _LOOK)
-        except (OSError, ValueError):
+        found = _content(path, LARGEST_TEXT, own=True)
+        return None if found is None else os.fsdecode(found)
+
+    def config(self, path: str) -> bytes | None:
+        """Return the content of a config of git, ``None`` unless it is a regular file of whomever."""
+        return _content(path, LARGEST_CONFIG)
+
+    def gitlinks(self, path: str, hash_size: int) -> tuple[str, ...]:
+        """Return the gitlinks in an index of git, none if it cannot be read."""
+        return self.links(path, hash_size) or ()
+
+    def links(self, path: str, hash_size: int) -> tuple[str, ...] | None:
+        """Return the gitlinks in an index of git, ``None`` if it cannot be read."""
+        data = _content(path, LARGEST_INDEX)
+        if data is None:
             return None
+        from stockade.policy.git_index import GitIndexError, gitlinks
+
+        directory = path.rpartition("/")[0]
         try:
-            about = os.fstat(descriptor)
-            own = stat.S_ISREG(about.st_mode) and about.st_uid == os.geteuid()
-            return os.fsdecode(os.read(descriptor, LARGEST_TEXT)) if own and about.st_size < LARGEST_TEXT else None
-        except OSError:
+            return gitlinks(data, hash_size, lambda name: _content(f"{directory}/{name}", LARGEST_INDEX))
+        except GitIndexError:
             return None
-        finally:
-            os.close(descriptor)
 
 
 class Step(Value):
@@ -149,6 +169,23 @@ def first_missing(place: str, places: Places) -> str | None:
         if not places.exists(above):
             return above
     return None
+
+
+def _content(path: str, limit: int, *, own: bool = False) -> bytes | None:
+    """Return what a regular file below a size holds, else ``None``; if it must be ``own``, only one of this user."""
+    try:
+        descriptor = os.open(path, _LOOK)
+    except (OSError, ValueError):
+        return None
+    try:
+        about = os.fstat(descriptor)
+        fits = stat.S_ISREG(about.st_mode) and about.st_size < limit and (not own or about.st_uid == os.geteuid())
+        # One read is enough for a file that nobody writes meanwhile; after a change it is read again.
+        return os.read(descriptor, about.st_size + 1) if fits else None
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
 
 
 def _reversed_names(path: str) -> list[str]:

@@ -10,6 +10,10 @@ The rules, for a place that lies in a writable tree:
   directory below it can).
 - From level 1 to the search depth a name is protected if it exists. Below ``node_modules`` and inside ``.git`` nothing
   is searched, unless the root itself lies there.
+- In a repository below the root (a ``.git`` with ``refs``, ``objects`` and ``HEAD``) ``hooks`` and ``config`` are
+  protected whether they exist or not. So is ``config.worktree`` where the config speaks of
+  ``extensions.worktreeConfig``; else git does not read it. A missing ``commondir`` is left to the inspection of what a
+  command leaves: to keep it from being made in 300 repositories takes 600 descriptors and doubles the first launch.
 - Names above the root count as level 0: a setting that opens ``.git/hooks/pre-commit`` itself opens nothing.
 - Submodules may have any name, slashes included: ``hooks`` and the configs at any depth in ``.git/modules`` are
   protected where they exist. So a branch called ``hooks`` in a submodule cannot be written: the safe side.
@@ -76,6 +80,8 @@ HELD: Final = frozenset((*NAMES, *INNER))
 CONFIGS: Final = frozenset({"config", "config.worktree"})
 #: What a linked worktree keeps for itself, of all these.
 _OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
+#: What git would obey in a repository below the root of a tree, and what must not be made there.
+_OF_A_REPOSITORY: Final = ("hooks", "config", "config.worktree")
 #: What makes a directory a repository.
 _REPOSITORY: Final = ("refs", "objects", "HEAD")
 #: Directories below which nothing is searched.
@@ -163,13 +169,14 @@ def _as_repository(root: str, names: list[str], search: Search, places: Places) 
 def _unmade(root: str, places: Places) -> Protection | None:
     """Return what must not be made, or the directory ``root`` would be a repository; ``None`` if it is one."""
     for name in _REPOSITORY:
-        path = joined([*names_of(root), name])
+        path = _below(root, name)
         if not places.exists(path):
             return Protection(name, path, path, _BARE)
     return None
 
 
 def _is_repository(directory: str, places: Places) -> bool:
+    """Tell whether a directory is a repository. One that git is making becomes one last, after its hooks and config."""
     return _unmade(directory, places) is None
 
 
@@ -224,7 +231,7 @@ def _within(
         found = joined([*names_of(path), *names[:length]])
         above = joined([*names_of(path), *names[: length - 1]])
         kept = at_root if length == 1 else _is_kept(folded[:length], above, places)
-        if kept or places.exists(found):
+        if kept or places.exists(found) or (length == 1 and first == ".git" and _is_missed(folded[0], path, places)):
             return _inner(first, folded[length - 1], found)
     return None
 
@@ -245,6 +252,19 @@ def _is_kept(names: list[str], directory: str, places: Places) -> bool:
     if names[0] == "worktrees":
         return names[2:] in _OF_A_WORKTREE and places.is_directory(directory)
     return names[0] == "modules" and _is_repository(directory, places)
+
+
+def _is_missed(name: str, directory: str, places: Places) -> bool:
+    """Tell whether an entry of a ``.git`` below the root of a tree must not be made."""
+    if name not in _OF_A_REPOSITORY or not _is_repository(directory, places):
+        return False
+    return name != "config.worktree" or _has_worktree_config(directory, places)
+
+
+def _has_worktree_config(directory: str, places: Places) -> bool:
+    # Where the word stands does not matter: no syntax of git's hides it, and to protect too much does no harm here.
+    config = places.config(_place(_below(directory, "config"), places))
+    return config is not None and b"worktreeconfig" in config.lower()
 
 
 def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
@@ -306,6 +326,11 @@ def _find_inner(first: str, path: str, search: Search, places: Places) -> Iterat
             yield Protection(".git", path, place, _GIT_FILE)
             return
     yield from _entries(first, place, [], search, places)
+    if first == ".git":
+        listed = places.names(place)
+        for name in search.inner(first):
+            if name not in listed and _is_missed(name, place, places):
+                yield _inner(first, name, _below(place, name))
 
 
 def _entries(first: str, directory: str, above: list[str], search: Search, places: Places) -> Iterator[Protection]:
@@ -314,14 +339,20 @@ def _entries(first: str, directory: str, above: list[str], search: Search, place
         spelled = {name.casefold() for name in listed}
         for name in search.inner(first):
             if name not in spelled and _is_kept([*above, name], directory, places):
-                yield _inner(first, name, joined([*names_of(directory), name]))
+                yield _inner(first, name, _below(directory, name))
+    entries = search.inner(first)
     for name in listed:
-        path, names = joined([*names_of(directory), name]), [*above, name.casefold()]
-        if _is_inner(first, names, search.inner(first)):
+        path, names = _below(directory, name), [*above, name.casefold()]
+        if _is_inner(first, names, entries):
             yield _inner(first, names[-1], path, _place(path, places))
         elif first == ".git" and names[0] in ("modules", "worktrees") and places.is_directory(path):
             yield from _entries(first, path, names, search, places)
 
 
 def _place(path: str, places: Places) -> str:
-    return follow(path, places).place
+    """Return where an entry of a directory leads; nothing above it is a link."""
+    return path if places.link(path) is None else follow(path, places).place
+
+
+def _below(directory: str, name: str) -> str:
+    return f"{'' if directory == '/' else directory}/{name}"

@@ -90,6 +90,8 @@ class _Real:
         self.is_directory = places.is_directory
         self.names = places.names
         self.text = places.text
+        self.config = places.config
+        self.gitlinks = places.gitlinks
 
     def link(self, path: str) -> str | None:
         """Return the text that a link holds."""

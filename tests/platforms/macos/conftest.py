@@ -62,6 +62,12 @@ class Forest:
     def text(self, _path: str) -> str | None:
         return None
 
+    def config(self, _path: str) -> bytes | None:
+        return None
+
+    def gitlinks(self, _path: str, _hash_size: int) -> tuple[str, ...]:
+        return ()
+
     def entries(self, path: str, interest: Interest) -> Entries:
         above = path.rstrip("/")
         found = tuple((name, self._kind(f"{above}/{name}")) for name in self.names(path))

@@ -36,7 +36,6 @@ INTERVAL: Final = 0.1
 #: A look may take this part of the time, no more.
 _SHARE: Final = 0.01
 _COARSE: Final = 20_000_000
-_LARGEST_INDEX: Final = 1 << 28
 
 
 class _Moment(Value):
@@ -185,7 +184,7 @@ class Inspector:
             from stockade.filesystem.inspection import Inspection
 
             self._inspection = Inspection()
-        return self._inspection.look(self._covers_now(), self._ground(rules), changed, replaced)
+        return self._inspection.look(self._covers_now(), self._ground(rules, memory), changed, replaced)
 
     def _covers_now(self) -> Covers:
         return Covers(self._covers.values())
@@ -207,7 +206,7 @@ class Inspector:
                 found.append(path)
         return found
 
-    def _ground(self, rules: FileRules) -> Ground:
+    def _ground(self, rules: FileRules, memory: Memory) -> Ground:
         from stockade.filesystem.inspection import Ground
 
         return Ground(
@@ -219,7 +218,7 @@ class Inspector:
             seen=self._seen.__contains__,
             # Where the clock was set, nothing counts as old.
             since=0 if self._began.is_set_since() else self._began.real - _COARSE,
-            links=_old_links,
+            links=memory.known_gitlinks,
         )
 
     def _above(self) -> tuple[str, ...]:
@@ -249,17 +248,6 @@ class Inspector:
 
 def _nothing(_path: str) -> bool:
     return False
-
-
-def _old_links(path: str) -> tuple[str, ...]:
-    """Return something if an index that is older than the command may have gitlinks, in their usual form."""
-    from stockade.filesystem.handle import Handle
-
-    holder = Handle.reach(path.rpartition("/")[0])
-    if holder is None:
-        return ()
-    with holder:
-        return ("",) if b"\0\0\xe0\0" in (holder.content("index", _LARGEST_INDEX) or b"") else ()
 
 
 def _failure(error: Exception) -> Finding:

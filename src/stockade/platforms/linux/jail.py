@@ -170,7 +170,8 @@ class Jail:
         )
         packet = build.packet()
         # Through bubblewrap each jail lives in a world of its own, which has no rights over an earlier one.
-        packet.descriptors = (*shared[: build.shared], *locks)[:MAXIMUM_DESCRIPTORS]
+        # A large packet travels in a file, whose descriptor is one more.
+        packet.descriptors = (*shared[: build.shared], *locks)[: MAXIMUM_DESCRIPTORS - 1]
         self._plan = packet
         self._send(packet)
         self._state = "building"
