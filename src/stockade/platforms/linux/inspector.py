@@ -20,15 +20,16 @@ import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.cover import Cover, Covers
+from stockade.placeholder import is_placeholder
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from stockade.filesystem.finding import Finding
     from stockade.filesystem.inspection import Ground, Inspection
     from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
-    from stockade.filesystem.repository_inspection import Finding
     from stockade.policy.files import FileRules
 
 #: Seconds between two looks while commands run.
@@ -61,6 +62,7 @@ class Inspector:
         """Look at nothing yet."""
         self._inspection: Inspection | None = None
         self._covers: dict[int, Cover] = {}
+        self._latest: Cover | None = None
         self._rules: FileRules | None = None
         self._memory: Memory | None = None
         self._watched = False
@@ -96,7 +98,9 @@ class Inspector:
                 self._trusted = dict(self._clocks(plan))
         if self._rules is not rules:
             self._rules, self._spared = rules, None
-        self._covers.setdefault(id(plan), Cover(plan))
+        if self._latest is None or self._latest.plan is not plan:
+            self._latest = Cover(plan)
+        self._covers[id(plan)] = self._latest
         self._awaited = awaited
         if not awaited and self._due is None:
             self._due = time.monotonic() + INTERVAL
@@ -227,7 +231,7 @@ class Inspector:
         for root in self._covers_now().roots:
             path = root
             while path:
-                if path not in found and os.path.lexists(f"{path}/.git"):
+                if path not in found and _is_held(path):
                     found[path] = None
                 path = path.rpartition("/")[0]
         return tuple(found)
@@ -246,11 +250,19 @@ class Inspector:
         return self._spared
 
 
+def _is_held(directory: str) -> bool:
+    """Tell whether a directory has a ``.git``, of whatever kind."""
+    try:
+        return not is_placeholder(os.stat(f"{directory}/.git", follow_symlinks=False))
+    except OSError:
+        return False
+
+
 def _nothing(_path: str) -> bool:
     return False
 
 
 def _failure(error: Exception) -> Finding:
-    from stockade.filesystem.repository_inspection import Finding
+    from stockade.filesystem.finding import Finding
 
     return Finding("", "", "what the command left could not be looked at", f"{type(error).__name__}: {error}"[:200])
