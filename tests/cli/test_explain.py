@@ -167,6 +167,13 @@ def test_words_name_rule_file_and_remedy(place: Here) -> None:
     assert "cannot be allowed" in place("explain", ".git/hooks/x").out
 
 
+def test_what_is_inspected_is_said(place: Here) -> None:
+    said = place("explain", "new/.git/config").out
+    assert "may write" in said
+    assert "inspected while it runs and when it ends" in said
+    assert "inspected" not in place("explain", "new/file").out
+
+
 def test_commands(place: Here) -> None:
     assert place("explain", "docker ps").out.startswith("docker ps: runs outside: excluded by `docker *`")
     assert "runs inside" in place("explain", "docker ps | sh").out

@@ -1,7 +1,7 @@
 """What a command leaves for git, editors and agents of the host is set aside, and ordinary work is not.
 
-Each row of ``ATTACKS`` is made twice: on the host, where git then runs the payload (the control), and behind walls, where
-git on the host then does the same and runs nothing. Everything runs as whoever runs the tests.
+Each row of ``ATTACKS`` is made twice: on the host, where git then runs the payload (the control), and behind walls,
+where git on the host then does the same and runs nothing. Everything runs as whoever runs the tests.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import shutil
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -23,6 +22,7 @@ from stockade.sandbox.blocking import BlockingSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
 
 PREPARE = """
@@ -42,8 +42,10 @@ ATTACKS = {
         "git -C sub status",
     ),
     "a gitlink whose mode has other bits": (
-        f'link {DEEP}; {FSMONITOR.format(DEEP)}; python3 -c \'import pathlib; p = pathlib.Path(".git/index"); '
-        'd = bytearray(p.read_bytes()); d[d.find(b"\\0\\0\\xe0\\0") + 3] = 0x5a; p.write_bytes(d)\'',
+        (
+            f'link {DEEP}; {FSMONITOR.format(DEEP)}; python3 -c \'import pathlib; p = pathlib.Path(".git/index"); '
+            'd = bytearray(p.read_bytes()); d[d.find(b"\\0\\0\\xe0\\0") + 3] = 0x5a; p.write_bytes(d)\''
+        ),
         "git status",
     ),
     "a gitlink in a split index": (
@@ -61,13 +63,17 @@ ATTACKS = {
         "cd sub && git commit --allow-empty -m y",
     ),
     "hooks by a link": (
-        'repo sub; rm -rf sub/.git/hooks; mkdir other; printf "#!/bin/sh\\n$PAYLOAD\\n" >other/pre-commit; '
-        "chmod +x other/pre-commit; ln -s ../../other sub/.git/hooks",
+        (
+            'repo sub; rm -rf sub/.git/hooks; mkdir other; printf "#!/bin/sh\\n$PAYLOAD\\n" >other/pre-commit; '
+            "chmod +x other/pre-commit; ln -s ../../other sub/.git/hooks"
+        ),
         "cd sub && git commit --allow-empty -m y",
     ),
     "hooks elsewhere": (
-        'repo sub; mkdir other; printf "#!/bin/sh\\n$PAYLOAD\\n" >other/pre-commit; chmod +x other/pre-commit; '
-        'git -C sub config core.hooksPath "$PWD/other"',
+        (
+            'repo sub; mkdir other; printf "#!/bin/sh\\n$PAYLOAD\\n" >other/pre-commit; chmod +x other/pre-commit; '
+            'git -C sub config core.hooksPath "$PWD/other"'
+        ),
         "cd sub && git commit --allow-empty -m y",
     ),
     "an included config": (
@@ -75,14 +81,18 @@ ATTACKS = {
         "cd sub && git status",
     ),
     "the config of a worktree": (
-        "repo sub; git -C sub config extensions.worktreeConfig true; "
-        'git -C sub config --worktree core.fsmonitor "$PAYLOAD"',
+        (
+            "repo sub; git -C sub config extensions.worktreeConfig true; "
+            'git -C sub config --worktree core.fsmonitor "$PAYLOAD"'
+        ),
         "cd sub && git status",
     ),
     "an alias": ('repo sub; git -C sub config alias.st "!$PAYLOAD"', "cd sub && git st"),
     "a config that is a link": (
-        'repo sub; cp sub/.git/config other; git config --file other core.fsmonitor "$PAYLOAD"; '
-        "ln -sf ../../other sub/.git/config",
+        (
+            'repo sub; cp sub/.git/config other; git config --file other core.fsmonitor "$PAYLOAD"; '
+            "ln -sf ../../other sub/.git/config"
+        ),
         "cd sub && git status",
     ),
     "a .git file that leads elsewhere": (
@@ -114,24 +124,32 @@ ATTACKS = {
         "cd sub && git st",
     ),
     "a bare repository by its commondir": (
-        'git init -q --bare a/b/c/d/e/far; git -C a/b/c/d/e/far config alias.st "!$PAYLOAD"; mkdir sub; '
-        'echo "ref: refs/heads/main" >sub/HEAD; echo "$PWD/a/b/c/d/e/far" >sub/commondir',
+        (
+            'git init -q --bare a/b/c/d/e/far; git -C a/b/c/d/e/far config alias.st "!$PAYLOAD"; mkdir sub; '
+            'echo "ref: refs/heads/main" >sub/HEAD; echo "$PWD/a/b/c/d/e/far" >sub/commondir'
+        ),
         "cd sub && git st",
     ),
     "a remote far below with hooks": (
-        'git init -q --bare a/b/c/d/e/far; printf "#!/bin/sh\\n$PAYLOAD\\n" >a/b/c/d/e/far/hooks/update; '
-        "chmod +x a/b/c/d/e/far/hooks/update; git clone -q a/b/c/d/e/far sub 2>/dev/null; "
-        "git -C sub commit -q --allow-empty -m x",
+        (
+            'git init -q --bare a/b/c/d/e/far; printf "#!/bin/sh\\n$PAYLOAD\\n" >a/b/c/d/e/far/hooks/update; '
+            "chmod +x a/b/c/d/e/far/hooks/update; git clone -q a/b/c/d/e/far sub 2>/dev/null; "
+            "git -C sub commit -q --allow-empty -m x"
+        ),
         "cd sub && git push origin HEAD",
     ),
     "the repository of a submodule to come": (
-        "mkdir .git/modules; repo other; mv other/.git .git/modules/lib; rmdir other; "
-        'git --git-dir=.git/modules/lib config core.fsmonitor "$PAYLOAD"',
+        (
+            "mkdir .git/modules; repo other; mv other/.git .git/modules/lib; rmdir other; "
+            'git --git-dir=.git/modules/lib config core.fsmonitor "$PAYLOAD"'
+        ),
         'mkdir lib && echo "gitdir: ../.git/modules/lib" >lib/.git && cd lib && git status',
     ),
     "a driver of a linked worktree": (
-        'repo sub; git -C sub worktree add -q ../tree; git -C sub config diff.x.textconv "$PAYLOAD"; '
-        'echo "* diff=x" >tree/.gitattributes; echo 1 >tree/f; git -C tree add f; echo 2 >tree/f',
+        (
+            'repo sub; git -C sub worktree add -q ../tree; git -C sub config diff.x.textconv "$PAYLOAD"; '
+            'echo "* diff=x" >tree/.gitattributes; echo 1 >tree/f; git -C tree add f; echo 2 >tree/f'
+        ),
         "cd tree && git --no-pager diff",
     ),
 }
@@ -232,20 +250,23 @@ def test_nor_what_a_command_of_a_session_left(world: World, name: str) -> None:
 ORDINARY = {
     "init": "git init -q sub && cd sub && echo 1 >f && git add f && git commit -q -m x",
     "init with its name and address": "repo sub && git -C sub config user.name x && git -C sub config user.email y@z",
-    "init of every kind": "git init -q --bare one && git init -q --shared two && git init -q --object-format=sha256 three "
-    "&& git init -q --separate-git-dir=store four",
-    "clone": "git clone -q . sub && git -C sub fetch -q && git -C sub checkout -q -b more && git -C sub push -q origin more",
-    "clone of every kind": "git clone -q --bare . one && git clone -q --mirror . two && git clone -q --depth=1 . three && "
-    "git clone -q --sparse . four && git clone -q -b main -o up . five",
-    "submodule": "git -c protocol.file.allow=always clone -q . other && repo sub && git -C sub -c protocol.file.allow=always "
+    "init of every kind": "git init -q --bare one && git init -q --shared two && "
+    "git init -q --object-format=sha256 three && git init -q --separate-git-dir=store four",
+    "clone": "git clone -q . sub && git -C sub fetch -q && git -C sub checkout -q -b more && "
+    "git -C sub push -q origin more",
+    "clone of every kind": "git clone -q --bare . one && git clone -q --mirror . two && "
+    "git clone -q --depth=1 . three && git clone -q --sparse . four && git clone -q -b main -o up . five",
+    "submodule": "git clone -q . other && repo sub && git -C sub -c protocol.file.allow=always "
     "submodule --quiet add ../other lib && git -C sub commit -q -m x && git -C sub submodule --quiet update --init",
-    "worktree": "repo sub && git -C sub worktree add -q ../tree && cd tree && echo 1 >f && git add f && git commit -q -m x",
+    "worktree": "repo sub && git -C sub worktree add -q ../tree && cd tree && echo 1 >f && git add f && "
+    "git commit -q -m x",
     "branches and remotes": "repo sub && cd sub && git remote add up https://example.org/x.git && git branch -q b && "
     "git branch -q -u b && git remote set-url --push up git@example.org:x.git && git config branch.b.description words",
     "gitlink": "link sub && git commit -q -m x && git status",
     "samples of hooks": "repo sub && cp /dev/null sub/.git/hooks/mine.sample",
     "other settings of an editor": "mkdir -p pkg/.vscode && echo '{}' >pkg/.vscode/extensions.json",
-    "maintenance": "repo sub && git -C sub gc -q && git -C sub config gc.auto 0 && git -C sub config core.autocrlf input",
+    "maintenance": "repo sub && git -C sub gc -q && git -C sub config gc.auto 0 && "
+    "git -C sub config core.autocrlf input",
 }
 
 
@@ -337,7 +358,8 @@ def test_what_cannot_be_set_aside_is_told(world: World) -> None:
 def test_a_hostile_tree_is_looked_at_without_waiting(world: World) -> None:
     world.run(
         "repo sub; rm sub/.git/config; mkfifo sub/.git/config; repo two; rm -rf two/.git/hooks; mkfifo two/.git/hooks; "
-        "mkdir three four; mkfifo three/.git; truncate -s 100G four/.git; repo five; truncate -s 100G five/.git/config; "
+        "mkdir three four; mkfifo three/.git; truncate -s 100G four/.git; repo five; "
+        "truncate -s 100G five/.git/config; "
         "repo six; truncate -s 100G six/.git/index; repo seven; ln -s / seven/.git/modules; mkdir eight; "
         "ln -s eight eight/.git; mkdir -p nine/.git; ln -s .. nine/.git/.git",
     )
@@ -390,11 +412,11 @@ def test_a_background_job_is_looked_at_beside_other_commands(world: World) -> No
 
 
 def test_what_commands_left_that_end_with_the_session_is_set_aside(world: World) -> None:
-    with world.sandbox() as sandbox:
-        with sandbox.spawn(PREPARE + "repo sub; " + FSMONITOR.format("sub") + "; echo up; sleep 600") as process:
-            assert process.stdout is not None
-            process.stdout.read(1)
-            sandbox.close()
+    line = PREPARE + "repo sub; " + FSMONITOR.format("sub") + "; echo up; sleep 600"
+    with world.sandbox() as sandbox, sandbox.spawn(line) as process:
+        assert process.stdout is not None
+        process.stdout.read(1)
+        sandbox.close()
     assert world.asides() == ["sub/.git/config"]
 
 

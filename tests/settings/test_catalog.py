@@ -42,6 +42,7 @@ def test_the_settings_are_those_of_the_specification() -> None:
         "sandbox.filesystem.denyRead",
         "sandbox.filesystem.allowRead",
         "sandbox.filesystem.allowGitConfig",
+        "sandbox.filesystem.allowProtected",
         "sandbox.filesystem.dangerouslyAllowOwnInstallation",
         "sandbox.ignoreViolations",
         "sandbox.enableWeakerNestedSandbox",

@@ -118,6 +118,7 @@ def test_each_operation_has_words() -> None:
         Operation.CONNECT: "connect to x",
         Operation.RESOLVE: "look up x",
         Operation.UNIX_CONNECT: 'connect to the socket "x"',
+        Operation.LEAVE: 'leave behind "x"',
     }
 
 

@@ -95,7 +95,8 @@ def _plan(options: Options, shown: Terminal, policy: SandboxPolicy) -> int:
 
 def _facts(explanation: Explanation) -> dict[str, object]:
     if isinstance(explanation, PathExplanation):
-        return {"read": _file_facts(explanation.read), "write": _file_facts(explanation.write)}
+        facts = {"read": _file_facts(explanation.read), "write": _file_facts(explanation.write)}
+        return {**facts, "inspection": explanation.inspection or None}
     if isinstance(explanation, CommandExplanation):
         return {
             "inside": explanation.inside,
@@ -131,7 +132,8 @@ def _origin_facts(origin: Origin) -> dict[str, str]:
 
 def _lines(explanation: Explanation, shown: Terminal) -> list[str]:
     if isinstance(explanation, PathExplanation):
-        return [*_file_lines(explanation.read, shown), *_file_lines(explanation.write, shown)]
+        lines = [*_file_lines(explanation.read, shown), *_file_lines(explanation.write, shown)]
+        return [*lines, *_remedy(explanation.inspection)]
     if isinstance(explanation, CommandExplanation):
         return _command_lines(explanation, shown)
     colour = "green" if explanation.verdict.name == "ALLOW" else "red"

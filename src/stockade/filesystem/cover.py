@@ -47,6 +47,13 @@ class Covers:
         """All writable places."""
         return tuple(dict.fromkeys(root for cover in self._covers for root in cover.roots))
 
+    def covers(self, directory: str, name: str) -> bool:
+        """Tell whether what programs obey at a name was there before; of a ``.git``, its hooks stand for all of it."""
+        path = f"{directory}/{name}"
+        if self.root_of(path) is None:
+            return True
+        return name == ".git" and self.root_of(f"{path}/hooks") is None
+
     def root_of(self, path: str) -> str | None:
         """Return the writable place that a path lies in for some command, ``None`` if for none."""
         found = (cover.root_of(path) for cover in self._covers)

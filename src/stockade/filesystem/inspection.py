@@ -8,8 +8,7 @@ here, and what a program of the host would obey is set aside under another name.
   (``sandbox.mandatoryDenySearchDepth``); gitlinks lead further, at any depth.
 - Repositories: see ``stockade.filesystem.repository_inspection``.
 - Of the protected names, those count below a root that a program obeys in the directory where it is opened: see
-  ``OBEYED``. Shell start-up files, ``.gitconfig`` and ``.ripgreprc`` are obeyed in a home only; ``.gitmodules`` is data
-  of every repository with submodules, and git itself refuses commands in it.
+  ``stockade.policy.protected.OBEYED``.
 - What was found stays under observation for as long as a command may run that no mount keeps from it.
 """
 
@@ -18,27 +17,16 @@ from __future__ import annotations
 import os
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.filesystem.handle import Handle
-from stockade.filesystem.repository_inspection import Memo, RepositoryInspection, is_bare, signature_of
-from stockade.policy.protected import UNSEARCHED
+from stockade.filesystem.finding import Memo, signature_of
+from stockade.policy.protected import OBEYED, UNSEARCHED
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from stockade.filesystem.cover import Covers
-    from stockade.filesystem.repository_inspection import Finding
+    from stockade.filesystem.finding import Finding
 
-_EDITOR: Final = "an editor on the host that opens this directory runs programs that it names"
-_AGENT: Final = "an agent on the host that starts in this directory obeys it"
-#: Names that programs of the host obey in any directory that they are opened in. Of a directory with entries only those
-#: count; a setting of an editor may be any extension's, and many name programs, so all settings do.
-OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
-    ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
-    ".idea": {"": _EDITOR},
-    ".vscode": dict.fromkeys(("settings.json", "tasks.json", "launch.json", "mcp.json"), _EDITOR),
-    ".claude": dict.fromkeys(("commands", "agents"), _AGENT),
-}
 _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
 _BARE: Final = ("HEAD", "commondir", "objects")
@@ -52,7 +40,7 @@ class Ground(Value):
 
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
-    of the epoch; ``links`` are the gitlinks of an index that is older.
+    of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one.
     """
 
     depth: int
@@ -62,7 +50,7 @@ class Ground(Value):
     bare: Mapping[str, tuple[int, int]]
     seen: Callable[[str], bool]
     since: int
-    links: Callable[[str], tuple[str, ...]]
+    links: Callable[[str, tuple[int, int, int, int]], tuple[str, ...] | None]
 
 
 class Inspection:
@@ -83,18 +71,27 @@ class Inspection:
         self, covers: Covers, ground: Ground, changed: Iterable[str], replaced: Iterable[str] = ()
     ) -> list[Finding]:
         """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``."""
-        look = RepositoryInspection(covers, self._memo, configs=ground.configs, spared=ground.spared)
+        holders: dict[str, None] = {}
         for directories, whole in ((changed, False), (replaced, True)):
             for directory in directories:
                 holder, inside, _ = f"{directory}/".partition("/.git/")
                 if inside:
-                    look.look_at((holder,))
+                    holders[holder] = None
                 else:
                     self._list(directory, covers, ground, whole=whole)
-        look.look_at(self._stirred(ground))
-        look.look_at([spot for spot in self._spots if covers.root_of(spot) is not None])
+        holders.update(dict.fromkeys(self._stirred(ground)))
+        if not (holders or self._spots or ground.bare):
+            return []
+        return self._look_at(covers, ground, holders)
+
+    def _look_at(self, covers: Covers, ground: Ground, holders: Iterable[str]) -> list[Finding]:
+        from stockade.filesystem.repository_inspection import RepositoryInspection
+        from stockade.filesystem.spot import look_at_spot
+
+        look = RepositoryInspection(covers, self._memo, configs=ground.configs, spared=ground.spared)
+        look.look_at((*holders, *self._spots))
         for spot in dict.fromkeys((*ground.bare, *self._spots)):
-            _look_at_spot(spot, look, ground)
+            look_at_spot(spot, look, ground.bare.get(spot), ground.since)
         return look.findings
 
     def _stirred(self, ground: Ground) -> Iterator[str]:
@@ -108,10 +105,12 @@ class Inspection:
             except OSError:
                 yield holder  # its ``.git`` is a file, which leads elsewhere
                 continue
+            signature = signature_of(status)
             known = self._memo.indexes.get(store)
-            if known is None and status.st_ctime_ns < ground.since:
-                known = signature_of(status), ground.links(f"{store}/index")
-            if known is None or known[0] != signature_of(status) or known[1]:
+            if known is None or known[0] != signature:
+                read = ground.links(f"{store}/index", signature[1:])
+                known = None if read is None else (signature, read)
+            if known is None or known[1]:
                 yield holder
             else:
                 self._memo.indexes[store] = known
@@ -128,13 +127,13 @@ class Inspection:
         while todo and listed < _MOST:
             here, level = todo.pop()
             listed += 1
-            for name in self._entries(here, level, ground.depth):
+            for name in self._entries(here, covers, deeper=level < ground.depth):
                 path = f"{here}/{name}"
                 if whole or not (ground.seen(path) or path in self._walked):
                     self._walked.add(path)
                     todo.append((path, level + 1))
 
-    def _entries(self, here: str, level: int, depth: int) -> list[str]:
+    def _entries(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
         """Note a directory if something in it is to be looked at; return the directories in it that are searched."""
         below: list[str] = []
         hints = 0
@@ -143,39 +142,14 @@ class Inspection:
                 for entry in listed:
                     folded = entry.name.casefold()
                     if folded in _NOTED:
-                        hints = _ENOUGH
+                        if not covers.covers(here, entry.name):
+                            hints = _ENOUGH
                     elif entry.name in _BARE:
                         hints += 1
-                    if level < depth and folded not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
+                    if deeper and folded not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
                         below.append(entry.name)
         except (OSError, ValueError):
             hints = _ENOUGH  # who may pass a directory needs no list of it to find names that are known
         if hints >= _ENOUGH:
             self._spots[here] = None
         return below
-
-
-def _look_at_spot(spot: str, look: RepositoryInspection, ground: Ground) -> None:
-    """Look at a directory that may be a repository itself, and at what editors and agents obey in it."""
-    handle = Handle.reach(spot)
-    if handle is None:
-        return
-    with handle:
-        if is_bare(handle):
-            known = ground.bare.get(spot) == handle.identity()
-            look.look_at_bare(spot, ground.since if known else 0)
-        for name, entries in OBEYED.items():
-            if "" in entries:
-                look.offend(handle, name, entries[""])
-            else:
-                _look_in(handle, name, entries, look)
-
-
-def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection) -> None:
-    below = handle.below(name)
-    if below is not None:
-        with below:
-            for entry, why in entries.items():
-                look.offend(below, entry, why)
-    elif handle.is_link(name):
-        look.offend(handle, name, next(iter(entries.values())))

@@ -87,8 +87,13 @@ class Memory:
     def gitlinks(self, path: str, hash_size: int) -> tuple[str, ...]:
         """Return the gitlinks in an index of git, none if it cannot be read."""
         self._known(path)
-        found = self._readings.ask(path, f"links {hash_size}", lambda: self._land.gitlinks(path, hash_size))
-        return cast("tuple[str, ...]", found)
+        found = self._readings.ask(path, f"links {hash_size}", lambda: self._land.links(path, hash_size))
+        return cast("tuple[str, ...] | None", found) or ()
+
+    def known_gitlinks(self, path: str, signature: tuple[int, int, int, int]) -> tuple[str, ...] | None:
+        """Return the gitlinks that were read from a file of this inode, size and times; ``None`` if none were read."""
+        found = self._readings.answers(path, signature)
+        return found[0] if len(found) == 1 and isinstance(found[0], tuple) else None
 
     def entries(self, path: str, interest: Interest) -> Entries:
         """Return what is of interest in a directory, nothing if it cannot be listed."""

@@ -49,6 +49,12 @@ class Readings:
             known[question] = (read, read())
         return known[question][1]
 
+    def answers(self, path: str, signature: _Signature) -> tuple[Answer, ...]:
+        """Return what is remembered of a file, nothing if it is another one by now."""
+        if signature is None or self._signatures.get(path) != signature:
+            return ()
+        return tuple(answer for _, answer in self._questions[path].values())
+
     def written(self, watch: int) -> set[str]:
         """Return the paths of the file that a watch is about."""
         return self._watches.get(watch, set())

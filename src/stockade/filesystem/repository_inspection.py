@@ -18,6 +18,7 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
+from stockade.filesystem.finding import Finding, signature_of
 from stockade.filesystem.handle import Handle
 from stockade.placeholder import is_placeholder
 from stockade.policy.git_config import read
@@ -29,12 +30,12 @@ from stockade.policy.git_judgement import (
     judge_config,
     linked_directory,
 )
-from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stockade.filesystem.cover import Covers
+    from stockade.filesystem.finding import Memo
 
 _MOST: Final = 10_000
 _MOST_HOOKS: Final = 40
@@ -42,28 +43,6 @@ _LARGEST_INDEX: Final = 1 << 28
 _DEEPEST_MODULE: Final = 8
 _SHA1: Final = 20
 _SHA256: Final = 32
-
-Signature = tuple[int, int, int, int, int]
-
-
-class Finding(Value):
-    """Something that was set aside: where it was, where it is now, and why; ``failure`` says why it was not."""
-
-    path: str
-    kept: str
-    why: str
-    failure: str = ""
-
-
-class Memo:
-    """What earlier looks have found out."""
-
-    def __init__(self) -> None:
-        """Begin with nothing."""
-        self.harmless: dict[str, tuple[Signature, tuple[str, ...]]] = {}
-        self.indexes: dict[str, tuple[Signature, tuple[str, ...]]] = {}
-        #: What could not be set aside is told once.
-        self.told: set[tuple[str, Signature]] = set()
 
 
 class RepositoryInspection:
@@ -306,11 +285,6 @@ def is_bare(handle: Handle) -> bool:
     if handle.status("commondir") is not None:
         return True
     return handle.status("objects") is not None and handle.status("refs") is not None
-
-
-def signature_of(status: os.stat_result) -> Signature:
-    """Return what changes with every change of a file; a command can set all but the last."""
-    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def _is_runnable(handle: Handle, name: str) -> bool:

@@ -10,7 +10,8 @@ from stockade.errors import InvalidTextError
 from stockade.policy.decision import decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.exclusion import decide_exclusion
-from stockade.policy.files import Access, judge
+from stockade.policy.files import Access, survey
+from stockade.policy.inspected import inspection_of
 from stockade.policy.port import Port
 from stockade.value import Value
 
@@ -34,10 +35,11 @@ class Subject(Enum):
 
 
 class PathExplanation(Value):
-    """The verdicts on one path."""
+    """The verdicts on one path, and what the inspection does about what commands leave there."""
 
     read: FileVerdict
     write: FileVerdict
+    inspection: str = ""
 
 
 class CommandExplanation(Value):
@@ -76,10 +78,11 @@ def explain(text: str, subject: Subject, policy: SandboxPolicy, places: Places) 
     """Return what the policy says to a path, a destination or a command line."""
     if subject is Subject.PATH:
         path = policy.home + text[1:] if text == "~" or text.startswith("~/") else text
-        return PathExplanation(
-            read=judge(policy.files, Access.READ, path, places),
-            write=judge(policy.files, Access.WRITE, path, places),
-        )
+        ground = survey(policy.files, places)
+        write = ground.judge(Access.WRITE, path, places)
+        root = ground.root_of(write.place)
+        inspected = "" if root is None else inspection_of(write, root, policy.files, places)
+        return PathExplanation(ground.judge(Access.READ, path, places), write, inspected)
     if subject is Subject.HOST:
         return decide_destination(policy.network, _destination(text), can_ask=False)
     return CommandExplanation(text, policy.mode.enabled, decide_exclusion(policy.commands.excluded, text))

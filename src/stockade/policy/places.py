@@ -92,16 +92,20 @@ class Disk:
 
     def gitlinks(self, path: str, hash_size: int) -> tuple[str, ...]:
         """Return the gitlinks in an index of git, none if it cannot be read."""
+        return self.links(path, hash_size) or ()
+
+    def links(self, path: str, hash_size: int) -> tuple[str, ...] | None:
+        """Return the gitlinks in an index of git, ``None`` if it cannot be read."""
         data = _content(path, LARGEST_INDEX)
         if data is None:
-            return ()
+            return None
         from stockade.policy.git_index import GitIndexError, gitlinks
 
         directory = path.rpartition("/")[0]
         try:
             return gitlinks(data, hash_size, lambda name: _content(f"{directory}/{name}", LARGEST_INDEX))
         except GitIndexError:
-            return ()
+            return None
 
 
 class Step(Value):

@@ -47,6 +47,8 @@ _SHELL: Final = "a shell on the host runs it at its start"
 _EDITOR: Final = "an editor on the host runs what it names"
 _GIT: Final = "git on the host obeys it and can be made to run programs by it"
 _AGENT: Final = "an agent on the host obeys it"
+_OPENED: Final = "an editor on the host that opens this directory runs programs that it names"
+_STARTED: Final = "an agent on the host that starts in this directory obeys it"
 _ELSEWHERE: Final = "git on the host takes hooks and config from where it leads"
 _BARE: Final = "with it the directory would be a repository itself, whose config git on the host obeys"
 
@@ -73,6 +75,17 @@ INNER: Final[Mapping[str, Mapping[str, str]]] = {
         "config.worktree": _GIT,
         "commondir": _ELSEWHERE,
     },
+}
+#: Names that programs of the host obey in whatever directory they are opened in, with why; made below the root of a
+#: writable tree, they are set aside (``stockade.filesystem.inspection``). Of a directory with entries only those count.
+#: Any setting of an editor may be an extension's that names a program, so its settings count whatever they say. Left
+#: out are names that are obeyed in a home only (shell start-up files, ``.gitconfig``, ``.ripgreprc``), and
+#: ``.gitmodules``, which is data of every repository with submodules: git takes no command from it.
+OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
+    ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
+    ".idea": {"": _OPENED},
+    ".vscode": {"settings.json": _OPENED, "tasks.json": _OPENED, "launch.json": _OPENED, "mcp.json": _OPENED},
+    ".claude": {"commands": _STARTED, "agents": _STARTED},
 }
 #: Every (folded) name at which something is protected.
 HELD: Final = frozenset((*NAMES, *INNER))

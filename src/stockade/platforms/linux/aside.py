@@ -8,7 +8,7 @@ from stockade.platforms.backend import Report
 from stockade.policy.file_remedy import quoted
 
 if TYPE_CHECKING:
-    from stockade.filesystem.repository_inspection import Finding
+    from stockade.filesystem.finding import Finding
 
 
 def report(ticket: int, finding: Finding) -> Report:

@@ -20,15 +20,16 @@ import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.cover import Cover, Covers
+from stockade.placeholder import is_placeholder
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
+    from stockade.filesystem.finding import Finding
     from stockade.filesystem.inspection import Ground, Inspection
     from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
-    from stockade.filesystem.repository_inspection import Finding
     from stockade.policy.files import FileRules
 
 #: Seconds between two looks while commands run.
@@ -36,7 +37,6 @@ INTERVAL: Final = 0.1
 #: A look may take this part of the time, no more.
 _SHARE: Final = 0.01
 _COARSE: Final = 20_000_000
-_LARGEST_INDEX: Final = 1 << 28
 
 
 class _Moment(Value):
@@ -62,6 +62,7 @@ class Inspector:
         """Look at nothing yet."""
         self._inspection: Inspection | None = None
         self._covers: dict[int, Cover] = {}
+        self._latest: Cover | None = None
         self._rules: FileRules | None = None
         self._memory: Memory | None = None
         self._watched = False
@@ -97,7 +98,9 @@ class Inspector:
                 self._trusted = dict(self._clocks(plan))
         if self._rules is not rules:
             self._rules, self._spared = rules, None
-        self._covers.setdefault(id(plan), Cover(plan))
+        if self._latest is None or self._latest.plan is not plan:
+            self._latest = Cover(plan)
+        self._covers[id(plan)] = self._latest
         self._awaited = awaited
         if not awaited and self._due is None:
             self._due = time.monotonic() + INTERVAL
@@ -185,7 +188,7 @@ class Inspector:
             from stockade.filesystem.inspection import Inspection
 
             self._inspection = Inspection()
-        return self._inspection.look(self._covers_now(), self._ground(rules), changed, replaced)
+        return self._inspection.look(self._covers_now(), self._ground(rules, memory), changed, replaced)
 
     def _covers_now(self) -> Covers:
         return Covers(self._covers.values())
@@ -207,7 +210,7 @@ class Inspector:
                 found.append(path)
         return found
 
-    def _ground(self, rules: FileRules) -> Ground:
+    def _ground(self, rules: FileRules, memory: Memory) -> Ground:
         from stockade.filesystem.inspection import Ground
 
         return Ground(
@@ -219,7 +222,7 @@ class Inspector:
             seen=self._seen.__contains__,
             # Where the clock was set, nothing counts as old.
             since=0 if self._began.is_set_since() else self._began.real - _COARSE,
-            links=_old_links,
+            links=memory.known_gitlinks,
         )
 
     def _above(self) -> tuple[str, ...]:
@@ -228,7 +231,7 @@ class Inspector:
         for root in self._covers_now().roots:
             path = root
             while path:
-                if path not in found and os.path.lexists(f"{path}/.git"):
+                if path not in found and _is_held(path):
                     found[path] = None
                 path = path.rpartition("/")[0]
         return tuple(found)
@@ -247,22 +250,19 @@ class Inspector:
         return self._spared
 
 
+def _is_held(directory: str) -> bool:
+    """Tell whether a directory has a ``.git``, of whatever kind."""
+    try:
+        return not is_placeholder(os.stat(f"{directory}/.git", follow_symlinks=False))
+    except OSError:
+        return False
+
+
 def _nothing(_path: str) -> bool:
     return False
 
 
-def _old_links(path: str) -> tuple[str, ...]:
-    """Return something if an index that is older than the command may have gitlinks, in their usual form."""
-    from stockade.filesystem.handle import Handle
-
-    holder = Handle.reach(path.rpartition("/")[0])
-    if holder is None:
-        return ()
-    with holder:
-        return ("",) if b"\0\0\xe0\0" in (holder.content("index", _LARGEST_INDEX) or b"") else ()
-
-
 def _failure(error: Exception) -> Finding:
-    from stockade.filesystem.repository_inspection import Finding
+    from stockade.filesystem.finding import Finding
 
     return Finding("", "", "what the command left could not be looked at", f"{type(error).__name__}: {error}"[:200])

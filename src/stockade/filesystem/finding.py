@@ -1,0 +1,38 @@
+"""What an inspection has found, and what it need not look at again."""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, TypeAlias
+from stockade.value import Value
+
+if TYPE_CHECKING:
+    import os
+
+Signature: TypeAlias = "tuple[int, int, int, int, int]"
+
+
+class Finding(Value):
+    """Something that was set aside: where it was, where it is now, and why; ``failure`` says why it was not."""
+
+    path: str
+    kept: str
+    why: str
+    failure: str = ""
+
+
+class Memo:
+    """What earlier looks have found out, each by the signature of the file that it is about."""
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        #: Configs that may stay, with the repositories that they name by path.
+        self.harmless: dict[str, tuple[Signature, tuple[str, ...]]] = {}
+        #: The gitlinks of a repository's index, by the directory that the index is in.
+        self.indexes: dict[str, tuple[Signature, tuple[str, ...]]] = {}
+        #: What could not be set aside is told once.
+        self.told: set[tuple[str, Signature]] = set()
+
+
+def signature_of(status: os.stat_result) -> Signature:
+    """Return what changes with every change of a file; a command can set all of it but the last, the ctime."""
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,0 +1,41 @@
+"""A directory in which a command made a name that programs of the host obey."""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING
+from stockade.filesystem.handle import Handle
+from stockade.filesystem.repository_inspection import is_bare
+from stockade.policy.protected import OBEYED
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from stockade.filesystem.repository_inspection import RepositoryInspection
+
+
+def look_at_spot(spot: str, look: RepositoryInspection, known: tuple[int, int] | None, since: int) -> None:
+    """Look at a directory that may be a repository itself, and at what editors and agents obey in it.
+
+    Of a repository that was there before (``known`` by device and inode), only what changed ``since`` counts.
+    """
+    handle = Handle.reach(spot)
+    if handle is None:
+        return
+    with handle:
+        if is_bare(handle):
+            look.look_at_bare(spot, since if known == handle.identity() else 0)
+        for name, entries in OBEYED.items():
+            if "" in entries:
+                look.offend(handle, name, entries[""])
+            else:
+                _look_in(handle, name, entries, look)
+
+
+def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection) -> None:
+    below = handle.below(name)
+    if below is not None:
+        with below:
+            for entry, why in entries.items():
+                look.offend(below, entry, why)
+    elif handle.is_link(name):
+        look.offend(handle, name, next(iter(entries.values())))

@@ -1,0 +1,71 @@
+"""``stockade.filesystem.repository_inspection``: one look at repositories on a real disk."""
+
+from __future__ import annotations
+
+import subprocess
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade.filesystem.cover import Cover, Covers
+from stockade.filesystem.finding import Memo
+from stockade.filesystem.plan import Mount, Operation, Plan
+from stockade.filesystem.repository_inspection import RepositoryInspection
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    made = tmp_path / "root"
+    subprocess.run(["git", "init", "-q", str(made / "sub")], check=True)
+    return made
+
+
+def looked(root: Path, *closed: str, memo: Memo | None = None, spared: str = "nothing") -> list[str]:
+    mounts = [Mount(Operation.WRITABLE, str(root), "a root")]
+    mounts += [Mount(Operation.READ_ONLY, f"{root}/{name}", "protected") for name in closed]
+    covers = Covers([Cover(Plan(mounts=tuple(mounts)))])
+    look = RepositoryInspection(covers, memo or Memo(), configs=False, spared=lambda path: spared in path)
+    look.look_at([f"{root}/sub"])
+    return [finding.path.removeprefix(f"{root}/") for finding in look.findings]
+
+
+def test_a_new_repository_is_left(root: Path) -> None:
+    assert looked(root) == []
+
+
+def test_what_was_harmless_is_not_read_again_until_it_changes(root: Path) -> None:
+    memo = Memo()
+    assert looked(root, memo=memo) == []
+    assert f"{root}/sub/.git/config" in memo.harmless
+    (root / "sub/.git/config").write_text("[alias]\nx = y\n")
+
+    assert looked(root, memo=memo) == ["sub/.git/config"]
+
+
+def test_what_was_covered_or_is_spared_is_left(root: Path) -> None:
+    (root / "sub/.git/config").write_text("[alias]\nx = y\n")
+
+    assert looked(root, "sub/.git/config") == []
+    assert looked(root, spared="/sub/") == []
+
+
+def test_hooks_beyond_number_go_with_their_directory(root: Path) -> None:
+    for number in range(50):
+        (root / f"sub/.git/hooks/x{number}").touch()
+
+    assert looked(root) == ["sub/.git/hooks"]
+
+
+def test_repositories_that_lead_to_each_other_are_looked_at_once(root: Path) -> None:
+    (root / "sub/.git/config").write_text('[remote "a"]\nurl = ../sub\n[remote "b"]\nurl = ./\n')
+
+    assert looked(root) == []
+
+
+def test_an_index_that_no_git_writes_is_set_aside(root: Path) -> None:
+    (root / "sub/.git/index").write_bytes(b"DIRC" + bytes(40))
+
+    assert looked(root) == ["sub/.git/index"]
