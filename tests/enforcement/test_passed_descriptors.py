@@ -248,7 +248,7 @@ def test_more_senders_than_copies_are_kept(meeting: Meeting) -> None:
 
 
 def test_a_jail_that_a_change_of_plan_replaced(meeting: Meeting) -> None:
-    """The receiver lives in the new jail; the old one goes as a whole, with the sender as its last command."""
+    """The receiver lives in the new jail; the old one stays as long as the receiver, and goes then."""
     sender = meeting.send("wait")
     old = meeting.keepers()
     meeting.change_plan()
@@ -257,8 +257,9 @@ def test_a_jail_that_a_change_of_plan_replaced(meeting: Meeting) -> None:
     _go(sender)
     assert sender.wait(timeout=PATIENCE).exit_code == 0
     assert _line(receiver) == "received"
-    _until(lambda: not old & meeting.keepers())
     meeting.judge(receiver)
+    assert meeting.sandbox.run("true").exit_code == 0
+    _until(lambda: not old & meeting.keepers())
 
 
 def test_a_first_process_that_is_killed(meeting: Meeting) -> None:

@@ -22,6 +22,18 @@ class Cover:
         #: The writable places, outermost first.
         self.roots = tuple(mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE)
 
+    def without(self, paths: set[str]) -> Cover:
+        """Return it without what covers these paths and all below them: the host removed that for a while."""
+        if not paths:
+            return self
+        lifted = Cover(self.plan)
+        for covered in [*lifted._modes, *lifted._kept]:
+            if any(covered == path or covered.startswith(f"{path}/") for path in paths):
+                if lifted._modes.get(covered) is not Operation.WRITABLE:
+                    lifted._modes.pop(covered, None)
+                lifted._kept.discard(covered)
+        return lifted
+
     def root_of(self, path: str) -> str | None:
         """Return the writable place that a path lies in, ``None`` if commands could not change what is there."""
         if path in self._kept:

@@ -34,6 +34,8 @@ _WATCHED: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _
 _WATCHED_IN_FILE: Final = _MODIFY | _ATTRIB | _DELETE_SELF | _MOVE_SELF
 _HEADER: Final = 16
 _READ: Final = 65536
+_USUAL_QUEUE: Final = 16384
+_QUEUE_LIMIT: Final = "/proc/sys/fs/inotify/max_queued_events"
 
 
 class Event(Value):
@@ -69,10 +71,15 @@ class Inotify:
     def read(self) -> list[Event]:
         """Return what has happened since, without waiting."""
         events: list[Event] = []
+        longest = _USUAL_QUEUE
         while True:
             try:
                 events += _events(os.read(self._descriptor, _READ))
             except BlockingIOError:
+                return events
+            # A queue has room for so many. What was in it when this was called is read then, and somebody may add
+            # events for as long as we read.
+            if len(events) >= longest and len(events) >= (longest := _longest_queue()):
                 return events
 
     def close(self) -> None:
@@ -91,6 +98,14 @@ class Inotify:
             number = ctypes.get_errno()
             raise OSError(number, os.strerror(number), path)
         return result
+
+
+def _longest_queue() -> int:
+    try:
+        with open(_QUEUE_LIMIT, encoding="ascii") as file:
+            return int(file.read())
+    except (OSError, ValueError):
+        return _USUAL_QUEUE
 
 
 def _events(data: bytes) -> Iterator[Event]:

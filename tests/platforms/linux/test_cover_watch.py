@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -25,9 +26,9 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often covers were looked at; nothing is mounted."""
     looks: list[int] = []
 
-    def lay_again(places: list[tree.Place]) -> list[bytes]:
+    def lay_again(places: list[tree.Place]) -> tree.Relaid:
         looks.append(len(places))
-        return []
+        return tree.Relaid()
 
     monkeypatch.setattr(tree, "lay_again", lay_again)
     return looks
@@ -36,7 +37,7 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 def test_only_what_restricts_is_watched(tmp_path: Path) -> None:
     watch = _watch(tmp_path)
     assert [place.target for place in watch.places] == [os.fsencode(tmp_path / name) for name in ("config", "secret")]
-    assert watch.directories == [os.fsencode(tmp_path)]
+    assert watch.directories == sorted([os.fsencode(tmp_path), *map(os.fsencode, tmp_path.parents)])
 
 
 def test_an_idle_launcher_waits_for_nothing(tmp_path: Path) -> None:
@@ -84,6 +85,41 @@ def test_an_event_counts_if_it_is_about_a_covered_name(tmp_path: Path, name: str
     (tmp_path / name).touch()
     assert watch.hear() is heard
     assert watch.hear() is False
+    os.close(watch.descriptor)
+
+
+def test_what_was_gone_for_a_moment_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = tmp_path / "config"
+    relaid = tree.Relaid()
+    relaid.laid.append(os.fsencode(config))
+    monkeypatch.setattr(tree, "lay_again", lambda _: relaid)
+    config.touch()
+    watch = _watch(tmp_path)
+    watch.look()
+    relaid.missing.clear()
+    (tmp_path / "new").touch()
+    (tmp_path / "new").replace(config)
+    assert watch.hear()
+    assert watch.look().missing == []
+    config.unlink()
+    config.touch()
+    assert watch.hear()
+    assert watch.look().missing == [os.fsencode(config)]
+    os.close(watch.descriptor)
+
+
+def test_a_directory_that_cannot_be_watched_is_looked_at_by_time(
+    tmp_path: Path, laid: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(_queue: int, path: bytes) -> int:
+        raise OSError(errno.ENOSPC, "no watch left", path)
+
+    monkeypatch.setattr(kernel, "watch_directory", refuse)
+    watch = _watch(tmp_path)
+    watch.look()
+    assert watch.blind
+    assert watch.patience(busy=True) is not None
+    assert laid == [2]
     os.close(watch.descriptor)
 
 

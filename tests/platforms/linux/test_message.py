@@ -45,17 +45,9 @@ def test_a_signal_is_read_as_it_was_written() -> None:
     assert message.read_signal(message.signal_packet(1, 15)) == 15
 
 
-@pytest.mark.parametrize(
-    ("packet", "expected"),
-    [
-        pytest.param(Ended(0, 0, 0, 0).packet(1), True, id="ended"),
-        pytest.param(Failed(2, b"exec").packet(1), True, id="no program"),
-        pytest.param(Failed(2, b"mount namespace").packet(1), False, id="no mounts"),
-        pytest.param(Packet(message.COPIED, 0), False, id="copied"),
-    ],
-)
-def test_who_ran_a_program_had_its_walls(packet: Packet, *, expected: bool) -> None:
-    assert message.is_from_whole_jail(packet) is expected
+def test_covers_are_read_as_they_were_written() -> None:
+    covered = message.Covered.read(message.Covered([b"/a", b"/b\n"], b"/link").packet())
+    assert (covered.uncovered, covered.hopeless) == ([b"/a", b"/b\n"], b"/link")
 
 
 def test_guests_are_read_as_they_were_written() -> None:

@@ -184,7 +184,7 @@ def _prepare(channel: Channel, namespace: int | None, setting: Setting) -> tuple
     with _Step(b"mount namespace"):
         setting.locked.enter(namespace)
         if namespace is not None and setting.fresh_processes:
-            kernel.umount(tree.PROCESSES)  # that of the command before
+            tree.uncover_processes()
     if setting.fresh_processes:
         with _Step(b"fresh /proc"):
             tree.show_processes(processes, writable=setting.writable_processes)

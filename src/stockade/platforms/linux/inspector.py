@@ -62,6 +62,7 @@ class Inspector:
         """Look at nothing yet."""
         self._inspection: Inspection | None = None
         self._covers: dict[int, Cover] = {}
+        self._uncovered: set[str] = set()
         self._latest: Cover | None = None
         self._rules: FileRules | None = None
         self._memory: Memory | None = None
@@ -129,9 +130,14 @@ class Inspector:
             self._due = None if last else now + max(INTERVAL, (now - began) / _SHARE)
 
     def keep(self, plans: Iterable[Plan]) -> None:
-        """Forget the plans of commands that have ended."""
-        wanted = {id(plan) for plan in plans}
-        self._covers = {number: cover for number, cover in self._covers.items() if number in wanted}
+        """Forget all plans once no command runs: until then one may hold a descriptor of a command that has ended."""
+        if not any(True for _ in plans):
+            self._covers.clear()
+            self._uncovered.clear()
+
+    def uncover(self, paths: Iterable[str]) -> None:
+        """Note that a protected place was missing for a while: a command may have made what is there now."""
+        self._uncovered.update(paths)
 
     def watch(self, memory: Memory) -> None:
         """Go on with a disk that is watched; what was known when the command started stays."""
@@ -184,6 +190,7 @@ class Inspector:
             roots = set(self._covers_now().roots)
             changed = [path for path in moved if path in roots]
             replaced = [path for path in moved if path not in roots]
+        changed = [*changed, *{path.rpartition("/")[0] or "/" for path in self._uncovered}]
         if self._inspection is None:
             from stockade.filesystem.inspection import Inspection
 
@@ -191,7 +198,7 @@ class Inspector:
         return self._inspection.look(self._covers_now(), self._ground(rules, memory), changed, replaced)
 
     def _covers_now(self) -> Covers:
-        return Covers(self._covers.values())
+        return Covers([cover.without(self._uncovered) for cover in self._covers.values()])
 
     def _moved(self) -> list[str]:
         """Return the searched directories that have changed since the command started, by their times."""

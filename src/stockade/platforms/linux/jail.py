@@ -105,7 +105,10 @@ class Guests(Value):
 
 
 class Covered(Value):
-    """The host replaced what a cover lay on, and the cover was laid again. The jail must outlive other commands."""
+    """The host replaced what covers lay on, and they were laid again; see ``message.Covered``."""
+
+    uncovered: tuple[str, ...] = ()
+    hopeless: str = ""
 
 
 Answer = Started | Ended | Failed | Guests | Refused | Covered
@@ -261,6 +264,18 @@ class Jail:
         """Have visitors received at a listening socket, which stays the caller's; ``None``: no more of them."""
         self._send(Packet(message.RECEIVE, 0, b"", () if door is None else (door,)))
 
+    def retire(self) -> None:
+        """Tell the launcher that another jail of the session has taken over."""
+        self._send(Packet(message.RETIRE, 0))
+
+    def kill(self) -> None:
+        """End the launcher, and with it every command, at once; that is heard as a loss."""
+        from signal import SIGKILL, pidfd_send_signal
+
+        for process in self._launcher:
+            with suppress(ProcessLookupError):
+                pidfd_send_signal(process, SIGKILL)
+
     def open_terminal(self) -> tuple[int, int]:
         """Make a terminal that commands see in their ``/dev/pts``; return our end and theirs."""
         from stockade.platforms.linux.pseudoterminal import open_pair
@@ -377,7 +392,8 @@ def _answer(packet: Packet) -> Answer:
         refused = message.Refused.read(packet)
         return Refused(packet.number, refused.operation.decode(), os.fsdecode(refused.place), refused.times)
     if packet.kind == message.COVERED:
-        return Covered()
+        covered = message.Covered.read(packet)
+        return Covered(tuple(map(os.fsdecode, covered.uncovered)), os.fsdecode(covered.hopeless))
     if packet.kind == message.GUESTS:
         return Guests(*message.read_guests(packet))
     return _failed(packet)

@@ -60,7 +60,10 @@ _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_ADD_RULE = 445
 _LANDLOCK_RESTRICT_SELF = 446
 
-_IN_APPEARS = 0x80 | 0x100 | 0x0100_0000 | 0x0200_0000  # IN_MOVED_TO, IN_CREATE, IN_ONLYDIR, IN_DONT_FOLLOW
+IN_APPEARS = 0x80 | 0x100  # IN_MOVED_TO, IN_CREATE
+IN_GOES = 0x40 | 0x200  # IN_MOVED_FROM, IN_DELETE
+IN_OVERFLOW = 0x4000
+_IN_DIRECTORY = 0x0100_0000 | 0x0200_0000  # IN_ONLYDIR, IN_DONT_FOLLOW
 _EVENTS = 65536
 
 _FSCONFIG_SET_FLAG = 0
@@ -165,19 +168,18 @@ def new_watch() -> int:
     return int(_libc.inotify_init1(ctypes.c_int(os.O_NONBLOCK | os.O_CLOEXEC)))
 
 
-def watch_directory(queue: int, path: bytes) -> bool:
-    """Ask for an event whenever a name appears in a directory; ``False`` if that cannot be."""
-    return bool(_libc.inotify_add_watch(ctypes.c_int(queue), path, ctypes.c_uint32(_IN_APPEARS)) >= 0)
+def watch_directory(queue: int, path: bytes) -> int:
+    """Ask for an event whenever a name comes or goes in a directory; return the number of the watch."""
+    mask = ctypes.c_uint32(IN_APPEARS | IN_GOES | _IN_DIRECTORY)
+    return _checked(_libc.inotify_add_watch(ctypes.c_int(queue), path, mask), path)
 
 
 def read_events(queue: int) -> bytes:
-    """Return all events that wait in a queue, as the kernel writes them."""
-    events = b""
-    while True:
-        try:
-            events += os.read(queue, _EVENTS)
-        except BlockingIOError:
-            return events
+    """Return some of the events that wait in a queue, as the kernel writes them."""
+    try:
+        return os.read(queue, _EVENTS)
+    except BlockingIOError:
+        return b""
 
 
 def close_from(first: int) -> None:

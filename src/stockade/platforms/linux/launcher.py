@@ -4,6 +4,10 @@ It keeps one first process ready (see ``first_process``), unless no next command
 and answers when the command and all that it started are gone. Copies of the jail's mounts are used again by later
 commands, for copying them is what grows with the number of protected places.
 
+A copy that a command had while others ran is *held*: one of those may have a descriptor of it. It stays alive, so that
+it gets the covers that are laid again later, until no command runs; only when very many are held, the oldest serves
+another command.
+
 Rules: single-threaded and small, for it forks once per command; everything is imported and opened
 before the jail is entered; not dumpable and in no command's pid namespace, so nothing inside can see
 it; it never waits for an owner that does not listen, or both could wait for ever; when it ends, for
@@ -15,6 +19,7 @@ from __future__ import annotations
 import gc
 import os
 import select
+import stat
 from errno import EMFILE
 
 from stockade.platforms.linux import first_process, kernel, message, supervisor
@@ -27,6 +32,7 @@ from stockade.platforms.linux.supervised import Supervised
 _SIGKILL = 9
 _STREAMS = 3
 _IDLE_COPIES = 8
+_MOST_HELD = 64
 _MICROSECONDS = 1_000_000
 _ALONE = b"another supervisor listens around this sandbox, and the kernel allows but one"
 
@@ -34,7 +40,7 @@ _ALONE = b"another supervisor listens around this sandbox, and the kernel allows
 class _Job:
     """A first process, waiting or at work."""
 
-    __slots__ = ("accompanied", "channel", "namespace", "number", "pid", "report", "serial", "whole")
+    __slots__ = ("accompanied", "channel", "namespace", "number", "pid", "report", "serial")
 
     def __init__(self, serial: int, pid: int, channel: Channel, namespace: int | None) -> None:
         self.serial = serial
@@ -45,7 +51,6 @@ class _Job:
         self.report: Packet | None = None
         #: Another command ran at some moment of this one's life.
         self.accompanied = False
-        self.whole = False
 
 
 class Launcher:
@@ -61,9 +66,11 @@ class Launcher:
         self.spare: _Job | None = None
         self.copies: list[int] = []
         self.covers = CoverWatch(setting.places)
-        #: Copies in which a cover was laid again, and which must therefore never end before the last command.
         self.held: list[int] = []
+        #: A cover was laid again. It is not locked in the copies of that time: they must not end before the commands.
         self.covered_again = False
+        #: Commands of other jails run, or ran while this one was built: they may have descriptors of any copy.
+        self.accompanied = not setting.reuse
         self.jobs: dict[int, _Job] = {}
         self.numbers: dict[int, _Job] = {}
         self.leaving: dict[int, _Job] = {}
@@ -151,21 +158,18 @@ class Launcher:
         return True
 
     def look_at_covers(self) -> None:
-        """Lay covers again that fell with what the host replaced, and tell the owner.
-
-        A mount that came to a copy this way is not locked there. So the copies of now are held open from here on: their
-        mounts stay as long as this process, and with it every command of the jail. No copy serves another command.
-        """
+        """Lay covers again that fell with what the host replaced, and tell the owner; else end the commands."""
         begun = self.covers.begun
-        laid = self.covers.look()
+        relaid = self.covers.look()
         if not begun and self.covers.descriptor >= 0:
             self.poller.register(self.covers.descriptor, select.POLLIN)
-        if not laid:
-            return
-        self.covered_again = True
-        while self.copies:
-            self.held.append(self.copies.pop())
-        self.say(message.empty(message.COVERED))
+        hopeless = relaid.hopeless[0] if relaid.hopeless and self.numbers else b""
+        if hopeless:
+            for job in self.numbers.values():
+                os.kill(job.pid, _SIGKILL)
+        if relaid.laid or relaid.missing or hopeless:
+            self.covered_again = True
+            self.say(message.Covered(relaid.missing, hopeless).packet())
 
     def hear_others(self, descriptor: int, event: int) -> bool:
         """Take what supervisor and owner say; ``False`` once one of them is gone, without whom nothing here works."""
@@ -220,7 +224,7 @@ class Launcher:
     def fork(self) -> _Job:
         """Make a first process in a pid namespace of its own."""
         mine, theirs = Channel.pair()
-        namespace = self.copies.pop() if self.copies else None
+        namespace = self.take_copy()
         try:
             kernel.unshare(kernel.CLONE_NEWPID)
             pid = self.fork_and_return(theirs, namespace)
@@ -236,6 +240,12 @@ class Launcher:
         self.jobs[mine.fileno()] = job
         self.poller.register(mine.fileno(), select.POLLIN)
         return job
+
+    def take_copy(self) -> int | None:
+        """Return a copy of the mounts that may be used again, if there is one."""
+        if self.copies:
+            return self.copies.pop()
+        return self.held.pop(0) if len(self.held) >= _MOST_HELD else None
 
     def fork_and_return(self, theirs: Channel, namespace: int | None) -> int:
         """Fork into the new pid namespace; later forks shall start from the old one again."""
@@ -257,6 +267,8 @@ class Launcher:
             return False
         if packet.kind == message.RUN:
             self.run(packet)
+        elif packet.kind == message.RETIRE:
+            self.accompanied = True
         elif self.reception.obey(packet):
             pass
         elif (job := self.numbers.get(packet.number)) is not None:
@@ -301,6 +313,8 @@ class Launcher:
                 raise
             return False
         job.number = packet.number
+        # A stream that is a socket can keep descriptors in its queue, until whoever has the other end reads them.
+        job.accompanied = any(stat.S_ISSOCK(os.fstat(stream).st_mode) for stream in packet.descriptors[:_STREAMS])
         if self.numbers:
             for each in (job, *self.numbers.values()):
                 each.accompanied = True
@@ -310,7 +324,6 @@ class Launcher:
     def hear(self, job: _Job) -> None:
         """Take what a first process says; a command that left nothing behind is answered at once."""
         packet = job.channel.receive()
-        job.whole = job.whole or (packet is not None and message.is_from_whole_jail(packet))
         if packet is None:
             self.lose(job)
         elif packet.kind == message.COPIED:
@@ -358,15 +371,20 @@ class Launcher:
         self.answer(job, job.report or _unreported(status, times, usage.ru_maxrss))
         if job.namespace is None:
             return
-        # A process that was killed on its way may leave a copy that lacks some mounts. And a command that ran beside
-        # this one may hold a descriptor of this copy: it would see the next command's processes in the /proc there.
-        usable = job.whole and self.setting.reuse and not job.accompanied
-        if self.covered_again:
+        if job.accompanied or self.accompanied or self.covered_again:
             self.held.append(job.namespace)
-        elif usable and len(self.copies) < _IDLE_COPIES:
+        elif len(self.copies) < _IDLE_COPIES:
             self.copies.append(job.namespace)
         else:
             os.close(job.namespace)
+        self.release()
+
+    def release(self) -> None:
+        """Let held copies go once no command runs that could have a descriptor of one."""
+        if self.numbers or self.accompanied or self.covered_again:
+            return
+        while self.held:
+            os.close(self.held.pop())
 
 
 def _unreported(status: int, times: tuple[int, int], memory: int) -> Packet:

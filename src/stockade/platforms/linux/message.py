@@ -1,6 +1,7 @@
 """What a session and its launcher say to each other, as bytes.
 
-Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive, close (last).
+Requests: owner (first, with a pidfd of the owner), build (once), run, end, signal, order, receive, retire (another jail
+takes over), close (last).
 Answers: ready, started, ended, failed, guests, refused, covered (a cover that fell was laid again).
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its
@@ -45,6 +46,7 @@ KNOCKED = b"K"
 TELL = b"t"
 TOLD = b"T"
 COVERED = b"P"
+RETIRE = b"q"
 
 ANNOUNCE = 1
 TERMINAL = 2
@@ -247,6 +249,31 @@ class Refused:
         return cls(operation, place, _number(times))
 
 
+class Covered:
+    """Covers fell because the host replaced what they lay on, and were laid again.
+
+    ``uncovered`` are places that were missing for a while, so that a command may have made what is there now.
+    ``hopeless`` is a place that cannot be covered any more, for which the commands were ended; empty if there is none.
+    """
+
+    __slots__ = ("hopeless", "uncovered")
+
+    def __init__(self, uncovered: list[bytes], hopeless: bytes = b"") -> None:
+        """Take paths."""
+        self.uncovered = uncovered
+        self.hopeless = hopeless
+
+    def packet(self) -> Packet:
+        """Write it."""
+        return Packet(COVERED, 0, pack([self.hopeless, *self.uncovered]))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Covered:
+        """Read it."""
+        hopeless, *uncovered = packet.fields()
+        return cls(uncovered, hopeless)
+
+
 class Failed:
     """What could not be done: the kernel's error number, the step, and the path if there is one."""
 
@@ -286,11 +313,6 @@ class Failed:
         if self.step != EXEC:
             return 125
         return 127 if self.error == ENOENT else 126
-
-
-def is_from_whole_jail(packet: Packet) -> bool:
-    """Tell whether a first process says this after it had built its walls: it ran a program, or at least tried."""
-    return packet.kind == ENDED or (packet.kind == FAILED and Failed.read(packet).step == EXEC)
 
 
 def empty(kind: bytes, number: int = 0) -> Packet:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import os
 import stat
+from errno import EINVAL
 
 from stockade.platforms.linux import glance, kernel
 from stockade.platforms.linux.mask import name_of
@@ -60,7 +61,7 @@ _HARMLESS = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
 class Place:
     """One mount of the plan, and how it lies among the others."""
 
-    __slots__ = ("copied_first", "operation", "outer", "source", "target", "wall")
+    __slots__ = ("copied_first", "kind", "operation", "outer", "source", "target", "wall")
 
     def __init__(self, operation: bytes, target: bytes, source: bytes, outer: int) -> None:
         """Take the index of the nearest earlier mount around it, or -1."""
@@ -69,6 +70,8 @@ class Place:
         self.source = source or target
         self.outer = outer
         self.copied_first = False
+        #: What lay there when the mount was laid: a directory, a link, a file.
+        self.kind = 0
         #: The wall to lay here, if something is shown again inside it; else one of the two plain walls serves.
         self.wall = b""
 
@@ -208,25 +211,50 @@ def _share() -> None:
     kernel.mount_setattr(kernel.AT_FDCWD, PROCESSES, kernel.AT_RECURSIVE, 0, kernel.MS_PRIVATE)
 
 
-def lay_again(places: list[Place]) -> list[bytes]:
-    """Lay the mounts that fell because the host replaced what they lay on; return their targets.
+class Relaid:
+    """What came of laying fallen mounts again: targets that were laid, that are missing, and that cannot be covered."""
 
-    A rename over a mount point, or its removal, takes the mount away in every other namespace. What is missing now is
-    left alone: there is nothing to lay a mount on. What took the place of a placeholder becomes read-only.
+    __slots__ = ("hopeless", "laid", "missing")
+
+    def __init__(self) -> None:
+        """Begin with nothing."""
+        self.laid: list[bytes] = []
+        self.missing: list[bytes] = []
+        self.hopeless: list[bytes] = []
+
+
+def lay_again(places: list[Place]) -> Relaid:
+    """Lay the mounts that fell because the host replaced what they lay on.
+
+    A rename over a mount point, or its removal, takes the mount away in every other namespace. Where nothing is now,
+    there is nothing to lay a mount on. What took the place of a placeholder, or of a pinned directory, becomes
+    read-only. A link that was not there before leads where no cover lies, and only a new plan knows what to do.
     """
-    laid = []
+    relaid = Relaid()
     for place in places:
-        if not place.restricts() or glance.is_mount(place.target):
+        if glance.is_mount(place.target):
             continue
-        again = place
-        if place.operation == ABSENT:
-            again = Place(READ_ONLY, place.target, b"", -1)
         try:
-            lay(again)
+            kind = stat.S_IFMT(os.lstat(place.target).st_mode)
+        except FileNotFoundError:
+            relaid.missing.append(place.target)
+            continue
         except OSError:
-            continue  # it is missing, or a link stands in its way: the next event brings us here again
-        laid.append(place.target)
-    return laid
+            relaid.hopeless.append(place.target)
+            continue
+        if stat.S_ISLNK(kind) or place.operation == LINK:
+            relaid.hopeless.append(place.target)
+            continue
+        as_before = kind == place.kind and place.operation != ABSENT
+        try:
+            lay(place if as_before or place.operation in _CLOSED else Place(READ_ONLY, place.target, b"", -1))
+        except FileNotFoundError:
+            relaid.missing.append(place.target)
+        except OSError:
+            relaid.hopeless.append(place.target)
+        else:
+            relaid.laid.append(place.target)
+    return relaid
 
 
 def _mask(index: int, place: Place) -> int:
@@ -247,6 +275,7 @@ def lay(place: Place, copy: int | None = None) -> None:
     """Put one mount over its target."""
     target = kernel.resolve(place.target)
     try:
+        place.kind = place.kind or stat.S_IFMT(os.fstat(target).st_mode)
         if copy is None:
             copy = _material(place, target)
         if place.operation in {READ_ONLY, ABSENT}:
@@ -339,6 +368,15 @@ def show_processes(processes: int, *, writable: bool) -> None:
         os.close(processes)
     if writable:
         _close_settings()
+
+
+def uncover_processes() -> None:
+    """Take the ``/proc`` of the command before away; if that was killed before it had one, the locked cover stays."""
+    try:
+        kernel.umount(PROCESSES)
+    except OSError as error:
+        if error.errno != EINVAL:
+            raise
 
 
 def cover_processes() -> None:

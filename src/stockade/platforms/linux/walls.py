@@ -39,8 +39,11 @@ if TYPE_CHECKING:
     from stockade.policy.path_pattern import PathPattern
 
 _ATTEMPTS: Final = 5
+_LINKED: Final = "the command was ended, for the host put something in a protected place that no wall can cover:"
 _GONE: Final = "the sandbox's helpers were killed, and the command with them"
 _NOWHERE: Final = (None, 0)
+#: Jails without a command that are kept while commands of other jails run, see ``_drop_idle``.
+_MOST_RETIRED: Final = 16
 
 
 class _Cell:
@@ -55,8 +58,10 @@ class _Cell:
         self.tickets: dict[int, int] = {}
         self.guests = 0
         self.receiving = False
-        #: Covers were laid again: they stay only as long as this jail's helpers, see ``launcher.look_at_covers``.
+        #: Covers were laid again: they stay only as long as this jail's helpers, see ``launcher.covered_again``.
         self.covered_again = False
+        #: Why commands in it were ended, if they were.
+        self.ended_for = ""
 
     @property
     def active(self) -> bool:
@@ -308,6 +313,9 @@ class LinuxWalls:
         self._poll.register(jail.fileno(), select.EPOLLIN)
         if self._door is not None:
             self._lead(self._door, self._current, old)
+        if old is not None:
+            with suppress(UnavailableError):  # its helpers were killed, which is heard later
+                old.jail.retire()
         self._drop_idle()
 
     def _begin(self, cell: _Cell, *, awaited: bool = False) -> None:
@@ -396,6 +404,8 @@ class LinuxWalls:
         self._drop_idle()
         if isinstance(answer, jails.Failed):
             return [Outcome(ticket, answer.exit_status() << 8, failure=answer.text(), error=answer.error)]
+        if cell.ended_for:
+            return [Outcome(ticket, failure=cell.ended_for)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
 
     def _heed(self, cell: _Cell, answer: jails.Started | jails.Guests | jails.Refused | jails.Covered) -> None:
@@ -407,6 +417,9 @@ class LinuxWalls:
             self._reports.append(Report(ticket, answer.operation, answer.place, answer.times))
         elif isinstance(answer, jails.Covered):
             cell.covered_again = True
+            self._inspector.uncover(answer.uncovered)
+            if answer.hopeless:
+                cell.ended_for = f"{_LINKED} {escape(answer.hopeless)}"
             self._replace_for_visitors(cell.policy)
 
     def _note(self, cell: _Cell, guests: jails.Guests) -> None:
@@ -439,9 +452,9 @@ class LinuxWalls:
 
     def _end_others(self) -> None:
         """End every command: one may hold a descriptor of the jail that was lost, whose new covers fell with it."""
-        for cell, number in tuple(self._places.values()):
-            with suppress(UnavailableError):  # its helpers were killed, too
-                cell.jail.end(number)
+        for cell in self._cells.values():
+            if cell.active:
+                cell.jail.kill()
 
     def _replace_for_visitors(self, policy: SandboxPolicy) -> None:
         """Have visitors received again at once, for no command of the owner's may ever come; or refuse them."""
@@ -452,11 +465,15 @@ class LinuxWalls:
                 self._shut()
 
     def _drop_idle(self) -> None:
-        """Let old jails go that have no command left; one whose covers were laid again, after all other commands."""
-        busy = any(cell.busy for cell in self._cells.values())
-        for cell in tuple(self._cells.values()):
-            if cell is not self._current and not cell.busy and not (cell.covered_again and busy):
-                self._drop(cell)
+        """Let old jails go that have no command left, once no command of another jail runs.
+
+        Such a command may hold a descriptor of theirs. As long as their helpers live, what the host replaces is covered
+        in their trees, too. Sixteen are kept, the newest.
+        """
+        idle = [cell for cell in self._cells.values() if cell is not self._current and not cell.busy]
+        needed = _MOST_RETIRED if any(cell.active for cell in self._cells.values()) else 0
+        for cell in idle[: len(idle) - needed] if needed else idle:
+            self._drop(cell)
 
     def _drop(self, cell: _Cell) -> None:
         descriptor = cell.jail.fileno()
