@@ -133,6 +133,8 @@ class Reception:
         if order is None:
             self.answer(message.Failed(ENOENT, b"order").packet(number))
             return
+        # The owner, who makes a new plan before each of its own commands, takes no part here.
+        self.launcher.look_at_covers()
         self.launcher.run(Packet(message.RUN, number, pack(order), packet.descriptors))
 
     def disturb(self, number: int, packet: Packet) -> None:

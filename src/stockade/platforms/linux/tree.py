@@ -16,6 +16,7 @@ Source of truth: open_tree, move_mount, mount_setattr (Linux 5.12), mount_namesp
 
 from __future__ import annotations
 
+import fcntl
 import os
 import stat
 from errno import EINVAL
@@ -254,7 +255,30 @@ def lay_again(places: list[Place]) -> Relaid:
             relaid.hopeless.append(place.target)
         else:
             relaid.laid.append(place.target)
+            if stat.S_ISREG(kind) and place.operation == READ_ONLY and is_within_reach(place.target):
+                relaid.hopeless.append(place.target)
     return relaid
+
+
+def is_within_reach(path: bytes) -> bool:
+    """Tell whether a file can be written in spite of its cover: it has a second name, or somebody has it open.
+
+    A program of the host writes a new file before it gives it the protected name. A command may have opened or linked
+    it in that moment. The kernel grants a lease only if nobody has the file open for writing (fcntl(2)).
+    """
+    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if os.fstat(file).st_nlink > 1:
+            return True
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
+        fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False  # this file system knows no leases, or the file is another user's
+    finally:
+        os.close(file)
+    return False
 
 
 def _mask(index: int, place: Place) -> int:

@@ -455,6 +455,8 @@ class LinuxWalls:
         for cell in self._cells.values():
             if cell.active:
                 cell.jail.kill()
+                if cell is self._current:
+                    self._current = None  # the next command gets another one at once
 
     def _replace_for_visitors(self, policy: SandboxPolicy) -> None:
         """Have visitors received again at once, for no command of the owner's may ever come; or refuse them."""
