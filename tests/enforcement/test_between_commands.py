@@ -341,7 +341,7 @@ def test_what_a_link_in_a_protected_place_leads_to_is_protected(scene: Scene, na
     command = scene.command()
     place, real = scene.project / name, scene.project / "real"
     (shutil.copytree if place.is_dir() else shutil.copy)(place, real)
-    (shutil.rmtree if place.is_dir() else os.unlink)(place)  # type: ignore[operator]
+    (shutil.rmtree if place.is_dir() else os.unlink)(place)
     place.symlink_to(real)
     what = {".git": ".git/config", ".git/hooks": ".git/hooks", ".git/config": ".git/config"}[name]
     flags = "os.O_RDONLY" if name == ".git/hooks" else "os.O_WRONLY"

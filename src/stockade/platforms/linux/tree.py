@@ -52,6 +52,7 @@ _LINKS = (
     (b"ptmx", b"pts/ptmx"),
 )
 _NO_ACCESS = 0
+_ATTEMPTS = 3
 _PASS_ONLY = 0o111
 _NAMES = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 _COPY = kernel.OPEN_TREE_CLONE | kernel.AT_RECURSIVE
@@ -233,31 +234,35 @@ def lay_again(places: list[Place]) -> Relaid:
     """
     relaid = Relaid()
     for place in places:
-        if glance.is_mount(place.target):
-            continue
-        try:
-            kind = stat.S_IFMT(os.lstat(place.target).st_mode)
-        except FileNotFoundError:
-            relaid.missing.append(place.target)
-            continue
-        except OSError:
-            relaid.hopeless.append(place.target)
-            continue
-        if stat.S_ISLNK(kind) or place.operation == LINK:
-            relaid.hopeless.append(place.target)
-            continue
-        as_before = kind == place.kind and place.operation != ABSENT
-        try:
-            lay(place if as_before or place.operation in _CLOSED else Place(READ_ONLY, place.target, b"", -1))
-        except FileNotFoundError:
-            relaid.missing.append(place.target)
-        except OSError:
-            relaid.hopeless.append(place.target)
-        else:
-            relaid.laid.append(place.target)
-            if stat.S_ISREG(kind) and place.operation == READ_ONLY and is_within_reach(place.target):
+        for attempt in range(_ATTEMPTS):
+            if glance.is_mount(place.target):
+                break
+            try:
+                _lay_again(place, relaid)
+            except FileNotFoundError:
+                relaid.missing.append(place.target)
+            except OSError:
+                # The host may replace it once more in this very moment.
+                if attempt + 1 < _ATTEMPTS:
+                    continue
                 relaid.hopeless.append(place.target)
+            break
     return relaid
+
+
+def _lay_again(place: Place, relaid: Relaid) -> None:
+    kind = stat.S_IFMT(os.lstat(place.target).st_mode)
+    if stat.S_ISLNK(kind) or place.operation == LINK:
+        relaid.hopeless.append(place.target)
+        return
+    as_before = kind == place.kind and place.operation != ABSENT
+    lay(place if as_before or place.operation in _CLOSED else Place(READ_ONLY, place.target, b"", -1))
+    relaid.laid.append(place.target)
+    if stat.S_ISDIR(kind):
+        # Nobody renames a directory over one with something in it: the name was free for a moment.
+        relaid.missing.append(place.target)
+    elif stat.S_ISREG(kind) and place.operation == READ_ONLY and is_within_reach(place.target):
+        relaid.hopeless.append(place.target)
 
 
 def is_within_reach(path: bytes) -> bool:
