@@ -44,8 +44,15 @@ is_usable() {
   [ -d "$1" ] && [ -O "$1" ] && [ -w "$1" ] && { [ -f "$1/$marker" ] || [ -z "$(ls -A -- "$1")" ] || is_healthy "$1"; }
 }
 
+# Print the place in the user's cache for an environment of this clone, one for each name.
+cached_venv() {
+  local cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
+  [ -n "$cache" ] || die "there is no place for a virtual environment: HOME is not set" "Set STOCKADE_VENV to a directory."
+  printf '%s\n' "$cache/stockade/venv-$(printf '%s' "$root" | digest | cut -c 1-12)${1:+-$1}"
+}
+
 choose_venv() {
-  local mine=$root/.venv cache
+  local mine=$root/.venv
   if [ -n "${STOCKADE_VENV:-}" ]; then
     case $STOCKADE_VENV in /*) mine=$STOCKADE_VENV ;; *) mine=$PWD/$STOCKADE_VENV ;; esac
     if [ -e "$mine" ] && ! is_usable "$mine"; then
@@ -57,9 +64,7 @@ choose_venv() {
     mine=
   fi
   if [ -z "$mine" ]; then
-    cache=${XDG_CACHE_HOME:-${HOME:+$HOME/.cache}}
-    [ -n "$cache" ] || die "there is no place for a virtual environment: HOME is not set" "Set STOCKADE_VENV to a directory."
-    mine=$cache/stockade/venv-$(printf '%s' "$root" | digest | cut -c 1-12)
+    mine=$(cached_venv "")
   fi
   printf '%s\n' "$mine"
 }

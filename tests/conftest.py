@@ -71,7 +71,7 @@ def pytest_make_collect_report(
 
 @pytest.fixture
 def descriptors() -> Generator[Callable[[int], None]]:
-    """Give this process room for so many open files, up to the hard limit, as a program does that needs many.
+    """Return a function that raises this process's limit of open files to a count, as a program does that needs many.
 
     Most systems start programs with a soft limit of 1,024, for the sake of those that use select(2).
     """
