@@ -171,7 +171,7 @@ def test_what_is_inspected_is_said(place: Here) -> None:
     said = place("explain", "new/.git/config").out
     assert "may write" in said
     assert "inspected while it runs and when it ends" in said
-    assert "inspected" not in place("explain", "new/file").out
+    assert "when it ends" not in place("explain", "new/file").out
 
 
 def test_commands(place: Here) -> None:

@@ -19,6 +19,7 @@ from tests.enforcement.conftest import policy_for
 
 from stockade.sandbox.asynchronous import Sandbox
 from stockade.sandbox.blocking import BlockingSandbox
+from stockade.sandbox.plumbing import PIPE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,6 +120,19 @@ ATTACKS = {
         + '; repo sub; echo "$PWD/far/away/from/all/of/it/.git" >sub/.git/commondir',
         "cd sub && git status",
     ),
+    "a commondir that looks like a placeholder": (
+        (
+            'repo sub; cp -r sub/.git sub/.git/a; git --git-dir=sub/.git/a config core.fsmonitor "$PAYLOAD"; '
+            "echo a >sub/.git/commondir; chmod 444 sub/.git/commondir"
+        ),
+        "cd sub && git status",
+    ),
+    "a commondir in a repository that was there": (
+        "repo far/away/from/all/of/it; "
+        + FSMONITOR.format("far/away/from/all/of/it")
+        + '; echo "$PWD/far/away/from/all/of/it/.git" >old/.git/commondir',
+        "cd old && git status",
+    ),
     "a bare repository": (
         'git init -q --bare sub; git -C sub config alias.st "!$PAYLOAD"',
         "cd sub && git st",
@@ -173,7 +187,7 @@ class World:
             "PAYLOAD": f"touch {self.trace}; false",
             "SHELL": "/bin/sh",
         }
-        self.host("git init -q && git commit -q --allow-empty -m first")
+        self.host("git init -q && git commit -q --allow-empty -m first; repo old")
 
     def host(self, line: str, *, check: bool = True) -> str:
         done = subprocess.run(
@@ -319,6 +333,15 @@ def test_a_bare_repository_that_was_there_is_looked_at_where_it_changed(world: W
     assert world.asides() == ["bare/config"]
 
 
+def test_a_repository_of_an_earlier_command_is_looked_at_again(world: World) -> None:
+    with world.sandbox() as sandbox:
+        assert not sandbox.run(PREPARE + "repo sub").violations
+        sandbox.run("true")
+        line = f"cd sub; link {DEEP}; " + FSMONITOR.format(DEEP)
+        assert [one.operation.value for one in sandbox.run(PREPARE + line).violations] == ["leave"]
+        assert world.asides() == [f"sub/{DEEP}/.git/config"]
+
+
 def test_what_a_setting_allows_is_left(world: World) -> None:
     attack = ATTACKS["a nested repository"][0] + ";" + LEFT[".mcp.json"]
     with world.sandbox(filesystem__allowProtected=("sub", "packages/*")) as sandbox:
@@ -363,7 +386,7 @@ def test_a_hostile_tree_is_looked_at_without_waiting(world: World) -> None:
         "repo six; truncate -s 100G six/.git/index; repo seven; ln -s / seven/.git/modules; mkdir eight; "
         "ln -s eight eight/.git; mkdir -p nine/.git; ln -s .. nine/.git/.git",
     )
-    assert world.asides() == ["eight/.git", "five/.git/config", "sub/.git/config"]
+    assert world.asides() == ["eight/.git", "five/.git/config", "six/.git/index", "sub/.git/config"]
 
 
 def _until(check: Callable[[], bool]) -> None:
@@ -393,19 +416,17 @@ def test_a_background_job_is_looked_at_beside_other_commands(world: World) -> No
     async def work() -> None:
         policy = policy_for(world.project, world.home)
         async with Sandbox(policy, environment=world.environment) as sandbox:
-            job = await sandbox.spawn(
-                PREPARE + "repo sub; read go; " + FSMONITOR.format("sub") + "; read end", stdin=-1
-            )
-            await sandbox.run("while ! [ -e sub/.git/HEAD ]; do sleep 0.01; done")
-            # By now a plan covers the config for every command but the job.
-            await sandbox.run("true")
-            assert job.stdin is not None
-            job.stdin.write(b"\n")
-            await asyncio.get_running_loop().run_in_executor(
-                None, _until, lambda: world.asides() == ["sub/.git/config"]
-            )
-            job.stdin.write(b"\n")
-            assert (await job.wait()).exit_code == 0
+            line = "repo sub; read go; " + FSMONITOR.format("sub") + "; read end"
+            async with await sandbox.spawn(PREPARE + line, stdin=PIPE) as job:
+                await sandbox.run("while ! [ -e sub/.git/HEAD ]; do sleep 0.01; done")
+                # By now a plan covers the config for every command but the job.
+                await sandbox.run("true")
+                assert job.stdin is not None
+                job.stdin.write(b"\n")
+                loop = asyncio.get_running_loop()
+                await loop.run_in_executor(None, _until, lambda: world.asides() == ["sub/.git/config"])
+                job.stdin.write(b"\n")
+                assert (await job.wait()).exit_code == 0
             assert [one.operation.value for one in sandbox.violations] == ["leave"]
 
     asyncio.run(work())

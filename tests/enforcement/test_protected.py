@@ -32,6 +32,8 @@ MISSING = [
     ".git/config.worktree",
 ]
 HOLDERS = (".git", ".claude")
+#: An index without entries. What no git would write does not stay (``test_inspection``).
+INDEX = "DIRC\0\0\0\2" + "\0" * 24
 NESTED = ("one", "one/two", "one/two/three")
 
 
@@ -123,12 +125,12 @@ ATTACKS: dict[str, tuple[str, ...]] = {
 WORK: dict[str, str] = {
     "a plain file": _at("make('new'); os.rename('new', 'plain')"),
     "a commit's files": _at(
-        "make('.git/index.lock'); os.rename('.git/index.lock', '.git/index');"
+        f"make('.git/index.lock', {INDEX!r}); os.rename('.git/index.lock', '.git/index');"
         "os.makedirs('.git/objects/ab'); make('.git/objects/ab/cd'); make('.git/refs-new')"
     ),
-    "a commit's files in a submodule": _at("make('.git/modules/lib/index')"),
+    "a commit's files in a submodule": _at(f"make('.git/modules/lib/index', {INDEX!r})"),
     "other files of the agent": _at("make('.claude/notes.md')"),
-    "a repository below": _at("os.makedirs('new/.git/hooks'); make('new/.git/config')"),
+    "a repository below": _at("os.makedirs('new/.git/hooks'); make('new/.git/config', '[core]')"),
     "a start-up file below": _at("os.mkdir('deep'); make('deep/.bashrc')"),
     "what nobody searches": _at("make('node_modules/pkg/.git/hooks/pre-commit')"),
     "below the search depth": _at("make('one/two/three/four/.bashrc')"),

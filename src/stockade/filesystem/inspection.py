@@ -67,6 +67,10 @@ class Inspection:
         self._spots.clear()
         self._walked.clear()
 
+    def walk_again(self) -> None:
+        """Search directories again that are new since the commands started: nobody tells what happened in them."""
+        self._walked.clear()
+
     def look(
         self, covers: Covers, ground: Ground, changed: Iterable[str], replaced: Iterable[str] = ()
     ) -> list[Finding]:
@@ -122,7 +126,7 @@ class Inspection:
         root = covers.root_of(directory)
         if root is None:
             return
-        todo = [(directory, directory.count("/") - root.rstrip("/").count("/"))]
+        todo = [(directory.rstrip("/"), directory.rstrip("/").count("/") - root.rstrip("/").count("/"))]
         listed = 0
         while todo and listed < _MOST:
             here, level = todo.pop()
@@ -138,7 +142,7 @@ class Inspection:
         below: list[str] = []
         hints = 0
         try:
-            with os.scandir(here) as listed:
+            with os.scandir(here or "/") as listed:
                 for entry in listed:
                     folded = entry.name.casefold()
                     if folded in _NOTED:

@@ -41,6 +41,7 @@ _MOST: Final = 10_000
 _MOST_HOOKS: Final = 40
 _LARGEST_INDEX: Final = 1 << 28
 _DEEPEST_MODULE: Final = 8
+_TOO_LARGE: Final = "it is larger than an index of any use"
 _SHA1: Final = 20
 _SHA256: Final = 32
 
@@ -84,7 +85,8 @@ class RepositoryInspection:
         """Set an entry aside, unless a command could not have made it; tell whether it was one that counts."""
         path = f"{handle.path}/{name}"
         status = handle.status(name)
-        if status is None or status.st_ctime_ns < since or is_placeholder(status, name):
+        # A file may look like a placeholder and hold something else; what its content says was judged before.
+        if status is None or status.st_ctime_ns < since or is_placeholder(status):
             return False
         if self._covers.root_of(path) is None or self._spared(path):
             return False
@@ -260,7 +262,10 @@ class RepositoryInspection:
     def _read_links(self, handle: Handle) -> tuple[str, ...]:
         data = handle.content("index", _LARGEST_INDEX)
         if data is None:
-            return ()
+            status = handle.status("index")
+            if status is not None and status.st_size > _LARGEST_INDEX:
+                raise GitIndexError(_TOO_LARGE)
+            return ()  # what cannot be read here, git on the host cannot read either
         return gitlinks(data, _hash_size(handle), lambda name: handle.content(name, _LARGEST_INDEX))
 
 

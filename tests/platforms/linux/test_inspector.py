@@ -8,7 +8,7 @@ import pytest
 from tests.enforcement.conftest import policy_for
 
 from stockade.filesystem.memory import Memory
-from stockade.filesystem.scan import plan_now
+from stockade.filesystem.scan import Scan, plan_now
 from stockade.platforms.linux import inspector as inspectors
 from stockade.platforms.linux.inspector import Inspector
 
@@ -40,6 +40,21 @@ def test_what_appears_is_found_once(root: Path, watched: bool) -> None:  # noqa:
     assert [finding.path for finding in made.look()] == [f"{root}/pkg/.mcp.json"]
     memory.refresh()
     assert made.look() == []
+
+
+@pytest.mark.parametrize("watched", [False, True])
+def test_what_appears_later_in_a_new_directory_is_found(root: Path, watched: bool) -> None:  # noqa: FBT001
+    rules = policy_for(root, root.parent / "home").files
+    with Scan(rules) as scan:
+        memory = scan.memory if watched else Memory(watch=False)
+        made = Inspector()
+        made.begin(plan_now(rules, memory), rules, memory, watched=watched, alone=True)
+        (root / "new").mkdir()
+        scan.refresh()
+        assert made.look() == []
+        (root / "new/.mcp.json").touch()
+        scan.refresh()
+        assert [finding.path for finding in made.look()] == [f"{root}/new/.mcp.json"]
 
 
 def test_looks_are_due_while_commands_run(root: Path) -> None:

@@ -75,6 +75,7 @@ class Inspector:
         self._spared: Callable[[str], bool] | None = None
         self._due: float | None = None
         self._awaited = False
+        self._stale = False
         #: Whether there was a look since the first of the commands started.
         self.looked = False
 
@@ -92,8 +93,9 @@ class Inspector:
             self.looked = False
             if self._inspection is not None:
                 self._inspection.begin()
-            if self._memory is not memory or not watched or memory.take_news():
+            if self._memory is not memory or not watched or memory.take_news() or self._stale:
                 self._know(memory)
+                self._stale = False
             self._memory, self._watched = memory, watched
             if not watched:
                 self._trusted = dict(self._clocks(plan))
@@ -156,7 +158,7 @@ class Inspector:
             kinds = dict(entries)
             if ".git" in kinds:
                 holders.append(path)
-            if "objects" in kinds and "refs" in kinds and not path.endswith("/.git"):
+            if "objects" in kinds and "refs" in kinds and "/.git/" not in f"{path}/":
                 self._note_bare(path)
         self._seen = frozenset(seen)
         self._holders = tuple(holders)
@@ -183,6 +185,7 @@ class Inspector:
     def _look(self, memory: Memory, rules: FileRules) -> list[Finding]:
         if self._watched:
             news = memory.take_news()
+            self._stale |= bool(news)
             changed: Iterable[str] = self._seen if news.lost else news.changed
             replaced: Iterable[str] = self._covers_now().roots if news.lost else news.replaced
         else:
@@ -195,6 +198,8 @@ class Inspector:
             from stockade.filesystem.inspection import Inspection
 
             self._inspection = Inspection()
+        if not self._watched:
+            self._inspection.walk_again()
         return self._inspection.look(self._covers_now(), self._ground(rules, memory), changed, replaced)
 
     def _covers_now(self) -> Covers:

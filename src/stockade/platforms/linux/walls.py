@@ -332,12 +332,13 @@ class LinuxWalls:
             return
         active = [cell.plan for cell in self._cells.values() if cell.active]
         scan = self._scan
-        if scan is not None:
-            scan.refresh()
-        elif active and self._current is not None and self._inspector.looked:
-            # A command that runs on is worth watches. What happens before they are there is found by times once more.
-            self._rules = self._current.policy.files
-            self._scan = Scan(self._rules)
+        with suppress(OSError, StockadeError):
+            if scan is not None:
+                scan.refresh()
+            elif active and self._current is not None and self._inspector.looked:
+                # A command that runs on is worth watches. What happens before they are there is found by times.
+                self._rules = self._current.policy.files
+                self._scan = Scan(self._rules)
         found = self._inspector.look(last=not active)
         if scan is None and self._scan is not None:
             self._memory = self._scan.memory
