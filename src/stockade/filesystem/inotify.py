@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _MODIFY: Final = 0x2
 _ATTRIB: Final = 0x4
+_CLOSE_WRITE: Final = 0x8
 _MOVED_FROM: Final = 0x40
 _MOVED_TO: Final = 0x80
 _CREATE: Final = 0x100
@@ -31,7 +32,8 @@ _NO_FOLLOW: Final = 0x0200_0000
 _DIRECTORY: Final = 0x4000_0000
 _WATCHED: Final = _MOVED_FROM | _MOVED_TO | _CREATE | _DELETE | _DELETE_SELF | _MOVE_SELF
 # When a name of a file goes, its attributes change (the number of links); it goes itself when it is closed.
-_WATCHED_IN_FILE: Final = _MODIFY | _ATTRIB | _DELETE_SELF | _MOVE_SELF
+# What is written into mapped memory is told when the last of those who have it open for writing is gone.
+_WATCHED_IN_FILE: Final = _MODIFY | _ATTRIB | _CLOSE_WRITE | _DELETE_SELF | _MOVE_SELF
 _HEADER: Final = 16
 _READ: Final = 65536
 _USUAL_QUEUE: Final = 16384

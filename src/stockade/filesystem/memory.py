@@ -129,6 +129,7 @@ class Memory:
         for directory in tuple(self._unwatched):
             changed |= self._check_all(directory)
         written = {path for event in events for path in self._readings.written(event.watch)}
+        self._news.changed |= {_parent(path) for path in written}
         return changed | self._readings.check(named | written) | self._check_texts()
 
     def take_touched(self) -> set[str]:
@@ -141,6 +142,11 @@ class Memory:
         news, self._news = self._news, News()
         news.changed |= self._unwatched
         return news
+
+    @property
+    def sees_all(self) -> bool:
+        """Whether every change is told, once nobody has a file open any more."""
+        return self._queue is not None and not self._unwatched and self._readings.sees_all
 
     def listed(self) -> Iterable[tuple[str, Entries]]:
         """Return the directories that were listed, each with what was of interest there."""

@@ -55,6 +55,11 @@ class Readings:
             return ()
         return tuple(answer for _, answer in self._questions[path].values())
 
+    @property
+    def sees_all(self) -> bool:
+        """Whether every file is watched."""
+        return not self._unwatched
+
     def written(self, watch: int) -> set[str]:
         """Return the paths of the file that a watch is about."""
         return self._watches.get(watch, set())

@@ -78,7 +78,7 @@ def test_where_a_clock_was_set_every_directory_is_listed(root: Path, monkeypatch
 def test_a_look_that_fails_is_a_finding(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made, _ = begun(root)
 
-    def fails(*_: object) -> None:
+    def fails(*_: object, **__: object) -> None:
         raise RecursionError
 
     monkeypatch.setattr(made, "_look", fails)

@@ -123,7 +123,7 @@ class Inspector:
             return []
         began = time.monotonic()
         try:
-            return self._look(self._memory, self._rules)
+            return self._look(self._memory, self._rules, last=last)
         except Exception as error:  # noqa: BLE001 - whatever a hostile tree brings about must not end the session
             return [_failure(error)]
         finally:
@@ -150,6 +150,8 @@ class Inspector:
 
     def _know(self, memory: Memory) -> None:
         """Note which directories and repositories are known when a command starts."""
+        if self._inspection is not None:
+            self._inspection.ask_again()
         seen: list[str] = []
         holders: list[str] = []
         self._bare = {}
@@ -182,10 +184,12 @@ class Inspector:
 
     # Looking
 
-    def _look(self, memory: Memory, rules: FileRules) -> list[Finding]:
+    def _look(self, memory: Memory, rules: FileRules, *, last: bool) -> list[Finding]:
+        settled = last and self._watched and memory.sees_all
         if self._watched:
             news = memory.take_news()
             self._stale |= bool(news)
+            settled = settled and not news.lost
             changed: Iterable[str] = self._seen if news.lost else news.changed
             replaced: Iterable[str] = self._covers_now().roots if news.lost else news.replaced
         else:
@@ -200,7 +204,8 @@ class Inspector:
             self._inspection = Inspection()
         if not self._watched:
             self._inspection.walk_again()
-        return self._inspection.look(self._covers_now(), self._ground(rules, memory), changed, replaced)
+        ground = self._ground(rules, memory).but(settled=settled)
+        return self._inspection.look(self._covers_now(), ground, changed, replaced)
 
     def _covers_now(self) -> Covers:
         return Covers([cover.without(self._uncovered) for cover in self._covers.values()])
