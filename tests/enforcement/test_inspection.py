@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.enforcement.conftest import policy_for
 
-from stockade.sandbox.asynchronous import Sandbox
 from stockade.platforms.linux import inspector
+from stockade.sandbox.asynchronous import Sandbox
 from stockade.sandbox.blocking import BlockingSandbox
 from stockade.sandbox.plumbing import PIPE
 
@@ -503,7 +503,7 @@ def test_an_index_that_was_written_in_mapped_memory_is_read_again(
 ) -> None:
     """No name changed in any directory that is watched, and there is no look while the command runs."""
     monkeypatch.setattr(inspector, "INTERVAL", 600.0)
-    world.host("mkdir -p a/b/c/d && touch a/b/c/d/e && git add -A && git commit -q -m file")
+    world.host("mkdir -p a/b/c/d && touch a/b/c/d/e && git add a && git commit -q -m file")
     line = 'rm a/b/c/d/e && repo a/b/c/d/e && git -C a/b/c/d/e config core.fsmonitor "$PAYLOAD"'
     with world.sandbox() as sandbox:
         for _ in range(2):
