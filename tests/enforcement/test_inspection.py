@@ -491,7 +491,7 @@ while time.monotonic() < end:
 #: Makes of a file's entry in the index a gitlink, in mapped memory: no call writes anything.
 MAPPED = r"""
 import hashlib, mmap
-with open(".git/index", "r+b") as file, mmap.mmap(file.fileno(), 0) as index:
+with open("old/.git/index", "r+b") as file, mmap.mmap(file.fileno(), 0) as index:
     at = index.find(b"a/b/c/d/e") - 62
     index[at + 24 : at + 28] = (0o160000).to_bytes(4, "big")
     index[-20:] = hashlib.sha1(index[:-20]).digest()
@@ -503,8 +503,8 @@ def test_an_index_that_was_written_in_mapped_memory_is_read_again(
 ) -> None:
     """No name changed in any directory that is watched, and there is no look while the command runs."""
     monkeypatch.setattr(inspector, "INTERVAL", 600.0)
-    world.host("mkdir -p a/b/c/d && touch a/b/c/d/e && git add a && git commit -q -m file")
-    line = 'rm a/b/c/d/e && repo a/b/c/d/e && git -C a/b/c/d/e config core.fsmonitor "$PAYLOAD"'
+    world.host("cd old && mkdir -p a/b/c/d && touch a/b/c/d/e && git add a && git commit -q -m file")
+    line = 'cd old && rm a/b/c/d/e && repo a/b/c/d/e && git -C a/b/c/d/e config core.fsmonitor "$PAYLOAD"'
     with world.sandbox() as sandbox:
         for _ in range(2):
             assert sandbox.run("true").ok
@@ -514,6 +514,6 @@ def test_an_index_that_was_written_in_mapped_memory_is_read_again(
             assert sandbox.run("true").ok
         mapped = sandbox.run(["python3", "-c", MAPPED])
         assert [one.operation.value for one in mapped.violations] == ["leave"], mapped
-    assert "160000" in world.host("git ls-files --stage a")
-    world.host("git status; git diff", check=False)
+    assert "160000" in world.host("git -C old ls-files --stage a")
+    world.host("cd old; git status; git diff", check=False)
     assert not world.was_attacked()
