@@ -320,6 +320,29 @@ def test_settings_of_editors_and_agents_are_set_aside_below_the_root(world: Worl
     assert f"mv -nT -- {path}.stockade-1 {path}" in said
 
 
+UNKEPT = {
+    ".helix": "mkdir .helix; echo >.helix/languages.toml",
+    ".zed": "mkdir .zed; echo '{}' >.zed/settings.json",
+    ".cursor/mcp.json": "mkdir .cursor; echo '{}' >.cursor/mcp.json",
+    ".gemini/settings.json": "mkdir .gemini; echo '{}' >.gemini/settings.json",
+    ".codex/config.toml": "mkdir .codex; echo >.codex/config.toml",
+}
+
+
+@pytest.mark.parametrize("name", UNKEPT)
+def test_names_that_no_placeholder_keeps_are_set_aside_at_the_root(world: World, name: str) -> None:
+    """Made by a command they do not stay; what is there when a command starts cannot be changed."""
+    said = world.run(UNKEPT[name])
+    assert not (world.project / name).exists()
+    assert world.asides() == [name]
+    assert f'leave behind "{world.project / name}"' in said
+    world.host(f"mv {name}.stockade-1 {name}")
+    world.run(f"echo evil >>{name} || echo evil >>{name}/languages.toml || echo evil >>{name}/settings.json || true")
+    world.run(f"mv {name} away || true")
+    assert (world.project / name).exists()
+    assert "evil" not in world.host(f"cat {name} {name}/* 2>/dev/null", check=False)
+
+
 def test_what_was_there_before_is_left(world: World) -> None:
     world.host(";".join(LEFT[name] for name in LEFT if name != ".vscode"))
     world.host("link sub; " + FSMONITOR.format("sub") + f"; link {DEEP}; " + FSMONITOR.format(DEEP))

@@ -14,7 +14,7 @@ from stockade.policy.files import Access, FileRules, FileVerdict, Ground, Reason
 from stockade.policy.name_glob import escaped
 from stockade.policy.path_pattern import PathPattern, is_at_or_below
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import INNER, NAMES
+from stockade.policy.protected import INNER, NAMES, UNKEPT
 from stockade.settings.layer import Layer, Origin, Sourced
 
 MakeTree = Callable[..., Terrain]
@@ -61,7 +61,7 @@ FULL: Final = {f"/w/{name}": None for name in NAMES} | {
 KEPT: Final = {f"read-only /w/{name}" for name in NAMES} | {
     f"read-only /w/{first}/{entry}" for first, entries in INNER.items() for entry in entries
 }
-HELD: Final = {"writable /w", "pin /w/.git", "pin /w/.claude", "absent /w/refs", *KEPT}
+HELD: Final = {"writable /w", *(f"pin /w/{first}" for first in INNER), "absent /w/refs", *KEPT}
 
 
 def _short(plan: Plan) -> set[str]:
@@ -79,7 +79,7 @@ def _short(plan: Plan) -> set[str]:
         pytest.param(
             {"/w/": None},
             _rules("."),
-            {"writable /w", *(f"absent /w/{name}" for name in (*NAMES, *INNER, "refs"))},
+            {"writable /w", *(f"absent /w/{name}" for name in ({*NAMES, *INNER, "refs"} - UNKEPT))},
             id="an-empty-root",
         ),
         pytest.param(FULL, _rules(".", deny=(".",)), set(), id="the-root-is-denied"),

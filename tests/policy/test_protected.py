@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.policy.places import Disk
-from stockade.policy.protected import INNER, NAMES, Search, find, protected_by
+from stockade.policy.protected import INNER, NAMES, UNKEPT, Search, find, protected_by
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,8 @@ def top(tmp_path: Path) -> Path:
         ".git/refs/heads",
         ".claude/agents",
         "a/.git/hooks",
+        "a/.helix",
+        "a/.codex",
         "a/b/c/.vscode",
         "a/b/c/d/.vscode",
         "node_modules/pkg/.vscode",
@@ -39,6 +41,7 @@ def top(tmp_path: Path) -> Path:
         ".git/refs/heads/hooks",
         "a/.git/config",
         "a/.bashrc",
+        "a/.codex/config.toml",
         "a/b/c/.bashrc",
         "a/b/c/d/.bashrc",
         "sub/.git",
@@ -50,7 +53,12 @@ def top(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("path", "name"),
     [
-        *(pytest.param(name, name, id=f"root-{name}") for name in NAMES),
+        *(pytest.param(name, name, id=f"root-{name}") for name in NAMES if name not in UNKEPT),
+        pytest.param(".zed", None, id="root-.zed-that-is-missing"),
+        pytest.param(".cursor/mcp.json", None, id="root-.cursor-that-is-missing"),
+        pytest.param("a/.helix/languages.toml", ".helix", id="settings-of-an-editor"),
+        pytest.param("a/.codex/config.toml", ".codex/config.toml", id="settings-of-an-agent"),
+        pytest.param("a/.codex/notes", None, id="other-things-of-an-agent"),
         pytest.param(".vscode/tasks.json", ".vscode", id="below-a-directory"),
         pytest.param(".BashRC", ".bashrc", id="case-of-a-file"),
         pytest.param(".bashrc2", None, id="a-longer-name"),
@@ -205,10 +213,13 @@ def test_the_config_names_the_setting_that_lifts_it(top: Path) -> None:
 def test_find_yields_what_protected_by_names(top: Path) -> None:
     found = {each.path.removeprefix(f"{top}/") for each in find(str(top), Search(3), DISK)}
     assert found == {
-        *NAMES,
+        *(name for name in NAMES if name not in UNKEPT),
         "refs",
         ".claude/agents",
         ".claude/commands",
+        ".claude/hooks",
+        "a/.helix",
+        "a/.codex/config.toml",
         ".git/hooks",
         ".git/config",
         ".git/config.worktree",
@@ -248,4 +259,4 @@ def test_find_follows_protected_links(tmp_path: Path) -> None:
 def test_a_root_that_is_missing_is_not_protected_itself(tmp_path: Path) -> None:
     root = f"{tmp_path}/new"
     found = {each.path.removeprefix(f"{root}/") for each in find(root, Search(3), DISK)}
-    assert found == {*NAMES, *INNER, "refs"}
+    assert found == {*NAMES, *INNER, "refs"} - UNKEPT

@@ -10,7 +10,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.policy.files import allowed_forms
 from stockade.policy.git_judgement import ASIDE
 from stockade.policy.path_pattern import names_of
-from stockade.policy.protected import CONFIGS, OBEYED, UNSEARCHED
+from stockade.policy.protected import CONFIGS, OBEYED, UNKEPT, UNSEARCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -49,7 +49,7 @@ def _watched(names: list[str], rules: FileRules) -> str:
         if name in UNSEARCHED:
             return ""
         entries = OBEYED.get(name)
-        if entries is not None and level:
+        if entries is not None and (level or name in UNKEPT):
             return _in_obeyed(name, below, entries)
     return ""
 

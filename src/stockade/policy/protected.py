@@ -8,6 +8,7 @@ The rules, for a place that lies in a writable tree:
 - At level 0 a name is protected whether it exists or not. Missing directories on the way to it are protected too, for
   whoever makes ``.git`` makes ``.git/hooks``: so no command can ``git init`` in the root of a writable tree (in a
   directory below it can).
+- Some names (``UNKEPT``) are protected at level 0 as below it: where they exist.
 - From level 1 to the search depth a name is protected if it exists. Below ``node_modules`` and inside ``.git`` nothing
   is searched, unless the root itself lies there.
 - In a repository below the root (a ``.git`` with ``refs``, ``objects`` and ``HEAD``) ``hooks`` and ``config`` are
@@ -65,10 +66,15 @@ NAMES: Final[Mapping[str, str]] = {
     ".mcp.json": "an agent on the host starts the servers that it names",
     ".vscode": _EDITOR,
     ".idea": _EDITOR,
+    ".zed": _EDITOR,
+    ".helix": _EDITOR,
 }
 #: Directories of which only some entries are protected, and why.
 INNER: Final[Mapping[str, Mapping[str, str]]] = {
-    ".claude": {"commands": _AGENT, "agents": _AGENT},
+    ".claude": {"commands": _AGENT, "agents": _AGENT, "hooks": "an agent on the host runs what is in it"},
+    ".cursor": {"mcp.json": _AGENT, "hooks.json": _AGENT},
+    ".gemini": {"settings.json": _AGENT},
+    ".codex": {"config.toml": _AGENT},
     ".git": {
         "hooks": "git on the host runs what is in it",
         "config": _GIT,
@@ -76,6 +82,9 @@ INNER: Final[Mapping[str, Mapping[str, str]]] = {
         "commondir": _ELSEWHERE,
     },
 }
+#: Names that may be made at the root of a writable tree, too: to keep each of them from being made would fill the
+#: directory with placeholders. What a command makes there is set aside, as it is below the root.
+UNKEPT: Final = frozenset({".zed", ".helix", ".cursor", ".gemini", ".codex"})
 #: Names that programs of the host obey in whatever directory they are opened in, with why; made below the root of a
 #: writable tree, they are set aside (``stockade.filesystem.inspection``). Of a directory with entries only those count.
 #: Any setting of an editor may be an extension's that names a program, so its settings count whatever they say. Left
@@ -85,7 +94,18 @@ OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
     ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
     ".idea": {"": _OPENED},
     ".vscode": {"settings.json": _OPENED, "tasks.json": _OPENED, "launch.json": _OPENED, "mcp.json": _OPENED},
-    ".claude": {"commands": _STARTED, "agents": _STARTED},
+    ".claude": {
+        "commands": _STARTED,
+        "agents": _STARTED,
+        "hooks": _STARTED,
+        "settings.json": _STARTED,
+        "settings.local.json": _STARTED,
+    },
+    ".zed": {"": _OPENED},
+    ".helix": {"": _OPENED},
+    ".cursor": {"mcp.json": _STARTED, "hooks.json": _STARTED},
+    ".gemini": {"settings.json": _STARTED},
+    ".codex": {"config.toml": _STARTED},
 }
 #: Every (folded) name at which something is protected.
 HELD: Final = frozenset((*NAMES, *INNER))
@@ -201,7 +221,8 @@ def _around(path: str, folded: str, search: Search, places: Places) -> Iterator[
     if folded in NAMES:
         yield Protection(folded, path, path, NAMES[folded])
     elif folded in INNER and places.is_directory(path):
-        yield from _absent_entries(folded, path, search, places)
+        if folded not in UNKEPT:
+            yield from _absent_entries(folded, path, search, places)
         yield from _entries(folded, path, [], search, places)
     elif folded == ".git" and places.exists(path):
         yield Protection(".git", path, path, _GIT_FILE)
@@ -222,6 +243,7 @@ def _held(above: list[str], names: list[str], search: Search, places: Places, *,
     """Judge the first of ``names`` as an entry of the directory ``above``."""
     first = names[0].casefold()
     path = joined([*above, names[0]])
+    at_root = at_root and first not in UNKEPT
     if first in NAMES:
         return Protection(first, path, path, NAMES[first]) if at_root or places.exists(path) else None
     if first not in INNER:
@@ -296,12 +318,12 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
     """Yield what is protected at the root of a writable tree although it does not exist."""
     for name, why in NAMES.items():
         path = joined([*names_of(root), name])
-        if not places.exists(path):
+        if name not in UNKEPT and not places.exists(path):
             yield Protection(name, path, path, why)
     unmade = None if _is_in_git(root) else _unmade(root, places)
     if unmade is not None:
         yield unmade
-    for first in INNER:
+    for first in (name for name in INNER if name not in UNKEPT):
         for name in search.inner(first):
             path = joined([*names_of(root), first, name])
             trail = follow(path, places)
