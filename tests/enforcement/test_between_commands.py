@@ -48,13 +48,18 @@ def write(path, base=None, text=b"planted", flags=os.O_WRONLY):
 def make(path, base=None, text=b"planted"):
     return write(path, base, text, os.O_WRONLY | os.O_CREAT)
 
+def near(path):
+    # An address has room for a hundred characters.
+    os.chdir(os.path.dirname(path))
+    return os.path.basename(path)
+
 def send(path, name):
-    end = socket.socket(socket.AF_UNIX); end.connect(path)
+    end = socket.socket(socket.AF_UNIX); end.connect(near(path))
     socket.send_fds(end, [b"x"], [given[name]])
     return end.recv(1).decode()
 
 def listen(path):
-    given["server"] = socket.socket(socket.AF_UNIX); given["server"].bind(path); given["server"].listen(1)
+    given["server"] = socket.socket(socket.AF_UNIX); given["server"].bind(near(path)); given["server"].listen(1)
 
 def take(name):
     end, _ = given["server"].accept()

@@ -33,7 +33,8 @@ SECRET = "what-the-rules-deny"  # noqa: S105 - no password
 RECEIVER = r"""
 import errno, json, os, socket, sys
 project, expected = sys.argv[1], int(sys.argv[2])
-server = socket.socket(socket.AF_UNIX); server.bind(project + "/meeting"); server.listen(50)
+os.chdir(project)  # an address has room for a hundred characters
+server = socket.socket(socket.AF_UNIX); server.bind("meeting"); server.listen(50)
 print("listening", flush=True)
 given = {}
 for number in range(expected):
@@ -105,7 +106,8 @@ opened = {
 print("opened", flush=True)
 if waits:
     sys.stdin.readline()
-end = socket.socket(socket.AF_UNIX); end.connect(project + "/meeting")
+os.chdir(project)
+end = socket.socket(socket.AF_UNIX); end.connect("meeting")
 socket.send_fds(end, [" ".join(opened).encode()], list(opened.values()))
 end.recv(1)
 print("sent", flush=True)

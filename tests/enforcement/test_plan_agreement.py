@@ -115,6 +115,8 @@ def _policy(top: Path, chance: random.Random) -> SandboxPolicy:
 
     lists = {"allowWrite": some(2), "denyWrite": some(3), "denyRead": some(2), "allowRead": some(2)}
     values = {f"sandbox.filesystem.{name}": list(texts) for name, texts in lists.items()}
+    # The program inside moves everything and back, and what moved is inspected. This is about the walls alone.
+    values["sandbox.filesystem.allowProtected"] = [PathPattern.literal(str(top)).text]
     settings = merge([Document(Layer.USER, "settings.json", values)])
     return compile_policy(settings, cwd=f"{top}/w", home=f"{top}/home")
 

@@ -35,16 +35,20 @@ ASKED = r"""
 import errno, json, os, socket, sys
 print("ready", flush=True)
 given = {}
+def near(path):
+    # An address has room for a hundred characters.
+    os.chdir(os.path.dirname(path))
+    return os.path.basename(path)
 def do(what, path, base=None):
     if what == "hold":
         given[path] = os.open(path, os.O_PATH)
         return "held"
     if what == "send":
-        end = socket.socket(socket.AF_UNIX); end.connect(path)
+        end = socket.socket(socket.AF_UNIX); end.connect(near(path))
         socket.send_fds(end, [" ".join(given).encode()], list(given.values()))
         return end.recv(1).decode()
     if what == "take":
-        server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen(1)
+        server = socket.socket(socket.AF_UNIX); server.bind(near(path)); server.listen(1)
         print(json.dumps("listening"), flush=True)
         end, _ = server.accept()
         names, descriptors, _, _ = socket.recv_fds(end, 4000, 50)

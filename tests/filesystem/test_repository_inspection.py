@@ -60,7 +60,7 @@ def test_hooks_beyond_number_go_with_their_directory(root: Path) -> None:
 
 
 def test_repositories_that_lead_to_each_other_are_looked_at_once(root: Path) -> None:
-    (root / "sub/.git/config").write_text('[remote "a"]\nurl = ../sub\n[remote "b"]\nurl = ./\n')
+    (root / "sub/.git/config").write_text(f'[remote "a"]\nurl = {root}/sub\n[remote "b"]\nurl = {root}/\n')
 
     assert looked(root) == []
 

@@ -23,6 +23,6 @@ def test_all_that_is_obeyed_and_nothing_else(tmp_path: Path) -> None:
     covers = Covers([Cover(Plan(mounts=(Mount(Operation.WRITABLE, str(tmp_path), "a root"),)))])
     look = RepositoryInspection(covers, Memo(), configs=False, spared=lambda _: False)
 
-    look_at_spot(str(tmp_path), look, None, 0)
+    look_at_spot(str(tmp_path), look, None, since=0, started=0)
 
     assert [finding.path.removeprefix(f"{tmp_path}/") for finding in look.findings] == names

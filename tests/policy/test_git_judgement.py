@@ -18,9 +18,10 @@ from stockade.policy.git_judgement import (
 
 
 def test_a_harmless_config_names_the_repositories_that_it_leads_to() -> None:
-    verdict = judge_config(b'[core]\nbare = false\n[remote "o"]\nurl = ../x\n', "/p/sub/.git", "/p/sub")
+    text = b'[core]\nbare = false\n[remote "o"]\nurl = /p/x/.\n[branch "main"]\nremote = o\n'
+    verdict = judge_config(text, "/p/sub/.git", "/p/sub")
 
-    assert (verdict.fault, verdict.paths) == ("", ("/p/x",))
+    assert (verdict.fault, verdict.paths) == ("", ("/p/x", "/p/x.git"))
 
 
 @pytest.mark.parametrize(

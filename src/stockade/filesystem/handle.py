@@ -30,6 +30,7 @@ _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _RESERVED: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _MOST_DIRECTORIES: Final = 100_000
 _ATTEMPTS: Final = 100
+_COUNTED: Final = 50
 # It became something else meanwhile, or somebody put something into the name that was reserved.
 _CHANGED: Final = frozenset((errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENOTEMPTY))
 
@@ -119,7 +120,9 @@ class Handle:
 
     def set_aside(self, name: str) -> str:
         """Give an entry a name that no program looks for, and return that; raise ``OSError`` if it cannot be."""
-        for number in range(1, _ATTEMPTS):
+        for attempt in range(1, _ATTEMPTS):
+            # A command may have taken the first names; the later ones nobody can guess.
+            number = attempt if attempt <= _COUNTED else int.from_bytes(os.urandom(6), "big")
             aside = f"{name}{ASIDE}{number}"
             status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             directory = stat.S_ISDIR(status.st_mode)

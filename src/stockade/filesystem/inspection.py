@@ -41,7 +41,8 @@ class Ground(Value):
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
-    runs any more, and every change of an index was told.
+    runs any more, and every change of an index was told. ``last``: no command runs any more. ``named``
+    tells which files in a work tree the user's own configs name for git to run.
     """
 
     depth: int
@@ -53,6 +54,8 @@ class Ground(Value):
     since: int
     links: Callable[[str, tuple[int, int, int, int]], tuple[str, ...] | None]
     settled: bool = False
+    last: bool = False
+    named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: ()
 
 
 class Inspection:
@@ -90,10 +93,15 @@ class Inspection:
                 holder, inside, _ = f"{directory}/".partition("/.git/")
                 if inside:
                     holders[holder] = None
-                else:
+                elif "/node_modules/" not in f"{directory}/":
                     self._list(directory, covers, ground, whole=whole)
+        # What git keeps in the repository of a root itself is always looked at: a rebase under way, old remotes.
+        holders.update(dict.fromkeys(root for root in covers.roots if os.path.lexists(f"{root}/.git")))
+        if ground.last:
+            self._forget(holders)
         self._leading.update(holders)
-        holders.update(dict.fromkeys(self._stirred(ground)))
+        # These are read in any case, and what the plan has read of them may be out of date.
+        holders.update(dict.fromkeys(self._stirred(ground, but=frozenset(holders))))
         if not (holders or self._spots or ground.bare):
             return []
         return self._look_at(covers, ground, holders)
@@ -102,13 +110,31 @@ class Inspection:
         from stockade.filesystem.repository_inspection import RepositoryInspection
         from stockade.filesystem.spot import look_at_spot
 
-        look = RepositoryInspection(covers, self._memo, configs=ground.configs, spared=ground.spared)
+        look = RepositoryInspection(
+            covers,
+            self._memo,
+            configs=ground.configs,
+            spared=ground.spared,
+            named=ground.named,
+            since=ground.since,
+        )
         look.look_at((*holders, *self._spots))
         for spot in dict.fromkeys((*ground.bare, *self._spots)):
-            look_at_spot(spot, look, ground.bare.get(spot), ground.since)
+            # In a directory that was there before, what is older than the commands is not theirs.
+            since = ground.since if ground.seen(spot) else 0
+            look_at_spot(spot, look, ground.bare.get(spot), since=since, started=ground.since)
         return look.findings
 
-    def _stirred(self, ground: Ground) -> Iterator[str]:
+    def _forget(self, holders: Iterable[str]) -> None:
+        """Read files again that were read while commands ran.
+
+        A store to a page that is mapped and dirty already changes no time of the file. Now nobody has one mapped.
+        """
+        self._memo.harmless.clear()
+        for holder in holders:
+            self._memo.indexes.pop(f"{holder}/.git", None)
+
+    def _stirred(self, ground: Ground, but: frozenset[str]) -> Iterator[str]:
         """Yield the directories of known repositories whose index is another than it was, or leads somewhere.
 
         To ask for the times of 300 indexes takes a millisecond. Where all changes were told, only those are asked for
@@ -116,8 +142,8 @@ class Inspection:
         """
         if not ground.settled or ground.holders != self._asked:
             self._asked = ground.holders
-            self._leading.update(dict.fromkeys(self._led(ground, ground.holders)))
-        yield from tuple(self._led(ground, tuple(self._leading)))
+            self._leading.update(dict.fromkeys(self._led(ground, [one for one in ground.holders if one not in but])))
+        yield from tuple(self._led(ground, [one for one in self._leading if one not in but]))
 
     def _led(self, ground: Ground, holders: Iterable[str]) -> Iterator[str]:
         for holder in holders:
@@ -146,6 +172,9 @@ class Inspection:
         root = covers.root_of(directory)
         if root is None:
             return
+        if directory.rpartition("/")[2] in OBEYED:
+            # Of these the entries count, and the directory that holds it knows which.
+            directory = directory.rpartition("/")[0]
         todo = [(directory.rstrip("/"), directory.rstrip("/").count("/") - root.rstrip("/").count("/"))]
         listed = 0
         while todo and listed < _MOST:
@@ -170,10 +199,18 @@ class Inspection:
                             hints = _ENOUGH
                     elif entry.name in _BARE:
                         hints += 1
-                    if deeper and folded not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
+                    if entry.is_symlink():
+                        self._note_way(entry.path, covers)
+                    elif deeper and entry.name not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
                         below.append(entry.name)
         except (OSError, ValueError):
             hints = _ENOUGH  # who may pass a directory needs no list of it to find names that are known
         if hints >= _ENOUGH:
             self._spots[here] = None
         return below
+
+    def _note_way(self, link: str, covers: Covers) -> None:
+        """Note where a link leads, if a repository is there: it may lie deeper than anything that is searched."""
+        place = os.path.realpath(link)
+        if covers.root_of(place) is not None and os.path.lexists(f"{place}/.git"):
+            self._spots[place] = None

@@ -29,6 +29,7 @@ from stockade.policy.git_judgement import (
     is_hook,
     judge_config,
     linked_directory,
+    worktree_of,
 )
 
 if TYPE_CHECKING:
@@ -39,8 +40,14 @@ if TYPE_CHECKING:
 
 _MOST: Final = 10_000
 _MOST_HOOKS: Final = 40
+_LEGACY: Final = ("remotes", "branches")
+_MOST_LINKS: Final = 2_000
+#: The prompt that comes with git shows these numbers, and bash runs what is in them.
+_STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "last")}
+#: What a repository has of its own: no submodule is in there.
+_OWN_PARTS: Final = frozenset({"objects", "refs", "hooks", "info", "logs", "worktrees", "modules", "lfs"})
 _LARGEST_INDEX: Final = 1 << 28
-_DEEPEST_MODULE: Final = 8
+_DEEPEST_MODULE: Final = 32
 _TOO_LARGE: Final = "it is larger than an index of any use"
 _SHA1: Final = 20
 _SHA256: Final = 32
@@ -49,8 +56,23 @@ _SHA256: Final = 32
 class RepositoryInspection:
     """One look."""
 
-    def __init__(self, covers: Covers, memo: Memo, *, configs: bool, spared: Callable[[str], bool]) -> None:
-        """Take what commands could not change; ``configs`` may be left alone, and so is what is ``spared``."""
+    def __init__(
+        self,
+        covers: Covers,
+        memo: Memo,
+        *,
+        configs: bool,
+        spared: Callable[[str], bool],
+        named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: (),
+        since: int = 0,
+    ) -> None:
+        """Take what commands could not change; ``configs`` may be left alone, and so is what is ``spared``.
+
+        ``named`` tells which files in a work tree configs of the user name for its repository: git would run them.
+        ``since`` is when the first command started.
+        """
+        self._named_by_user = named
+        self._since = since
         self._covers = covers
         self._memo = memo
         self._configs = configs
@@ -126,12 +148,26 @@ class RepositoryInspection:
         if not directory:
             self.offend(handle, ".git", "git on the host would take its repository from where nobody can tell")
             return
+        if self._covers.root_of(f"{directory}/hooks") is None and common_directory(directory) == directory:
+            # A submodule's store says so itself. To any other repository, paths in its config mean files here then.
+            if not self._leads_back(directory, handle.path):
+                self.offend(handle, ".git", "git on the host would use your repository with the files in here")
+            return
         below = Handle.reach(directory)
         if below is not None:
             with below:
                 self._repository(below, handle.path)
         elif os.path.lexists(directory):
             self.offend(handle, ".git", "git on the host would be led through links to a repository")
+
+    @staticmethod
+    def _leads_back(directory: str, holder: str) -> bool:
+        store = Handle.reach(directory)
+        if store is None:
+            return True  # nothing is there
+        with store:
+            verdict = worktree_of(store.content("config"), directory)
+        return verdict == holder
 
     def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
         """Look at a repository's own files, and note the directories at the gitlinks of its index."""
@@ -144,9 +180,15 @@ class RepositoryInspection:
             led += self._config(handle, name, worktree, above, since)
         self._hooks(handle, since)
         for path in led:
+            if self._is_bent(path):
+                self.offend(handle, "config", "git on the host would be led through links to another repository", since)
             self._named(path)
+        for directory in _LEGACY:
+            self._remotes(handle, directory)
         self._modules(handle, worktree or above, depth=0)
+        self._steps(handle, since)
         if worktree:
+            self._programs(handle, worktree)
             self._todo += self._links(handle, worktree)
 
     def _common(self, handle: Handle, worktree: str, since: int) -> None:
@@ -208,6 +250,18 @@ class RepositoryInspection:
                 return
         self.offend(handle, "hooks", "git on the host runs the programs in it", since)
 
+    def _is_bent(self, path: str) -> bool:
+        """Tell whether a path leads through a link that a command could have made."""
+        return os.path.realpath(path) != path and self._covers.root_of(path) is not None
+
+    def _remotes(self, handle: Handle, directory: str) -> None:
+        """Look at remotes as git kept them before it had a config: what is new there, a command made."""
+        below = handle.below(directory)
+        if below is not None:
+            with below:
+                for name in below.names() or ():
+                    self.offend(below, name, "git on the host takes a remote from it", self._since)
+
     def _named(self, path: str) -> None:
         """Look at a repository that a remote names by its path: git on the host runs its hooks when it pushes there."""
         if self._covers.root_of(path) is None or path in self._visited:
@@ -224,20 +278,49 @@ class RepositoryInspection:
         """Look at the repositories of submodules, which git on the host takes as soon as a submodule is checked out."""
         modules = handle.below("modules") if depth == 0 else handle
         if modules is None:
+            if handle.is_link("modules"):
+                self.offend(handle, "modules", "git on the host follows this link to repositories of submodules")
             return
         try:
-            for name in modules.directories():
+            for name in modules.names(_MOST) or ():
+                if modules.is_link(name):
+                    self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
                 below = modules.below(name)
-                if below is None:
+                if below is None or name in _OWN_PARTS:
                     continue
                 with below:
                     if is_bare(below):
                         self._repository(below, "", above=worktree)
-                    elif depth < _DEEPEST_MODULE:
-                        self._modules(below, worktree, depth=depth + 1)
+                if depth < _DEEPEST_MODULE:
+                    deeper = modules.below(name)
+                    if deeper is not None:
+                        with deeper:
+                            self._modules(deeper, worktree, depth=depth + 1)
+                else:
+                    self.offend(modules, name, "it lies deeper than the repository of any submodule")
         finally:
             if modules is not handle:
                 modules.close()
+
+    def _programs(self, handle: Handle, worktree: str) -> None:
+        """Look at what the user's own configs name by a path that is relative to the work tree."""
+        for path in self._named_by_user(common_directory(handle.path), worktree):
+            above, _, name = path.rpartition("/")
+            holder = Handle.reach(above)
+            if holder is not None:
+                with holder:
+                    self.offend(holder, name, "git on the host runs it, as a config of yours says")
+
+    def _steps(self, handle: Handle, since: int) -> None:
+        """Look at the numbers of a rebase under way."""
+        for directory, names in _STEPS.items():
+            below = handle.below(directory)
+            if below is not None:
+                with below:
+                    for name in names:
+                        text = below.content(name)
+                        if below.status(name) is not None and not (text or b"x").strip().isdigit():
+                            self.offend(below, name, "a shell on the host runs what is in it, in a prompt", since)
 
     # Gitlinks
 
@@ -256,6 +339,9 @@ class RepositoryInspection:
                 self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
                 return []
             self._memo.indexes[handle.path] = known
+        if len(known[1]) > _MOST_LINKS:
+            self.offend(handle, "index", "it has more gitlinks than can be looked at")
+            return []
         paths = (f"{worktree}/{path}" for path in known[1])
         return [path for path in paths if self._covers.root_of(path) is not None]
 

@@ -13,29 +13,32 @@ if TYPE_CHECKING:
     from stockade.filesystem.repository_inspection import RepositoryInspection
 
 
-def look_at_spot(spot: str, look: RepositoryInspection, known: tuple[int, int] | None, since: int) -> None:
+def look_at_spot(
+    spot: str, look: RepositoryInspection, known: tuple[int, int] | None, *, since: int, started: int
+) -> None:
     """Look at a directory that may be a repository itself, and at what editors and agents obey in it.
 
-    Of a repository that was there before (``known`` by device and inode), only what changed ``since`` counts.
+    Of a repository that was there before (``known`` by device and inode), only what changed since commands ``started``
+    counts; of other things here, what changed ``since``.
     """
     handle = Handle.reach(spot)
     if handle is None:
         return
     with handle:
         if is_bare(handle):
-            look.look_at_bare(spot, since if known == handle.identity() else 0)
+            look.look_at_bare(spot, started if known == handle.identity() else 0)
         for name, entries in OBEYED.items():
             if "" in entries:
-                look.offend(handle, name, entries[""])
+                look.offend(handle, name, entries[""], since)
             else:
-                _look_in(handle, name, entries, look)
+                _look_in(handle, name, entries, look, since)
 
 
-def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection) -> None:
+def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection, since: int) -> None:
     below = handle.below(name)
     if below is not None:
         with below:
             for entry, why in entries.items():
                 look.offend(below, entry, why)
     elif handle.is_link(name):
-        look.offend(handle, name, next(iter(entries.values())))
+        look.offend(handle, name, next(iter(entries.values())), since)

@@ -25,7 +25,9 @@ from stockade.value import Value
 ASIDE: Final = ".stockade-"
 #: No config, link or hook list of an honest repository is larger.
 LARGEST: Final = 1 << 20
-_PREFIX: Final = b"gitdir:"
+_PREFIX: Final = b"gitdir: "
+#: Below these a path means another place for each process.
+_OWN: Final = ("/proc/", "/dev/")
 
 
 class ConfigVerdict(Value):
@@ -47,17 +49,29 @@ def judge_config(text: bytes | None, directory: str, worktree: str = "", above: 
         settings = read(text)
     except InvalidTextError as error:
         return ConfigVerdict(f"git cannot read it: {error.message}")
+    remotes = frozenset(each.subsection for each in settings if each.section == "remote" and each.has_subsection)
     for setting in settings:
         if setting.name == "core.worktree":
             led = leading_to(setting.value or "", directory)
             if not led or (led != worktree and not (above and led.startswith(f"{above}/"))):
                 return ConfigVerdict("core.worktree makes git work on files elsewhere")
-        elif not is_harmless(setting):
+        elif not is_harmless(setting, remotes):
             name = escape(setting.name, 80)
             return ConfigVerdict(f"{name} can make git run a program or obey what lies elsewhere")
     named = (local_path(setting) for setting in settings)
-    paths = (leading_to(path, worktree or directory) for path in named if path)
-    return ConfigVerdict("", tuple(dict.fromkeys(path for path in paths if path)))
+    # Git tries both in turn.
+    paths = (f"{leading_to(path, '/')}{end}" for path in named if path for end in ("", ".git"))
+    return ConfigVerdict("", tuple(dict.fromkeys(paths)))
+
+
+def worktree_of(text: bytes | None, directory: str) -> str:
+    """Return where the config of the repository ``directory`` says that its files are; empty if it does not say."""
+    try:
+        settings = read(text or b"")
+    except InvalidTextError:
+        return ""
+    found = [setting.value or "" for setting in settings if setting.name == "core.worktree"]
+    return leading_to(found[-1], directory) if found else ""
 
 
 def is_hook(name: str) -> bool:
@@ -78,7 +92,7 @@ def linked_directory(text: bytes | None, holder: str) -> str | None:
     """
     if text is None or not text.startswith(_PREFIX):
         return None
-    target = text[len(_PREFIX) :].rstrip(b"\r\n").lstrip(b" ")
+    target = text[len(_PREFIX) :].rstrip(b"\r\n")
     # Git hands the path on as a C string.
     path = target.partition(b"\0")[0].decode(errors="surrogateescape")
     return leading_to(path, holder) if path else None
@@ -106,8 +120,11 @@ def common_directory(directory: str) -> str:
 def leading_to(path: str, start: str) -> str:
     """Return an absolute path for one that is relative to ``start``, by its text alone.
 
-    Empty for one that goes down and up again: on the way there may be links, and then the text does not tell.
+    Empty for one that goes down and up again: on the way there may be links, and then the text does not tell. Empty
+    also for one that leads through ``/proc``.
     """
+    if f"{path}/".startswith(_OWN):
+        return ""
     names = [] if path.startswith("/") else start.split("/")
     down = path.startswith("/")
     for name in path.split("/"):

@@ -6,8 +6,8 @@ with 2.42). The rules:
 - A key that is not listed is not harmless: it may make git run a program, take config, hooks or attributes from
   elsewhere, or send what is fetched and pushed another way. Other programs (git-lfs, say) read this config too.
 - Listed keys hold data alone: switches, numbers, names, colours. A few count only with certain values.
-- A remote is a name or an address of a protocol that git speaks itself. ``ext::``, ``fd::`` and any other
-  ``helper::`` run a program, and so does an unknown scheme (gitremote-helpers(7)).
+- A remote is the name of one in the same config, an absolute path, or an address of a protocol that git speaks.
+  ``ext::``, ``fd::`` and any other ``helper::`` run a program, and so does an unknown scheme (gitremote-helpers(7)).
 - ``core.worktree`` counts if it leads back to the work tree by which the repository was found, as in submodules.
 
 Source of truth: git-config(1), git 2.39 to 2.51.
@@ -125,14 +125,12 @@ _WITHIN: Final[Mapping[str, frozenset[str]]] = {
     ),
     "submodule": frozenset(("active", "branch", "fetchrecursesubmodules", "ignore", "path", "shallow")),
 }
-#: Keys whose value is a remote, by name or by address.
-_REMOTES: Final = frozenset(
+#: Keys whose value is the address of a remote, and those whose value is one or the name of one.
+_REMOTES: Final = frozenset(["remote.*.pushurl", "remote.*.url", "submodule.*.url"])
+_NAMED: Final = frozenset(
     [
         "branch.*.pushremote",
         "branch.*.remote",
-        "remote.*.pushurl",
-        "remote.*.url",
-        "submodule.*.url",
         "checkout.defaultremote",
         "extensions.partialclone",
         "remote.pushdefault",
@@ -148,39 +146,57 @@ _VALUES: Final[Mapping[str, frozenset[str]]] = {
 _SCHEMES: Final = frozenset(("file", "ftp", "ftps", "git", "git+ssh", "http", "https", "ssh", "ssh+git"))
 
 
-def is_harmless(setting: GitSetting) -> bool:
-    """Tell whether a setting can be left where anybody wrote it; ``core.worktree`` is not judged here."""
+def is_harmless(setting: GitSetting, remotes: frozenset[str] = frozenset()) -> bool:
+    """Tell whether a setting can be left where anybody wrote it; ``core.worktree`` is not judged here.
+
+    ``remotes`` are the names of those that the same config has: any other name is a path.
+    """
     keys = _WITHIN if setting.has_subsection else _PLAIN
     if setting.key in keys.get(setting.section, ()):
         return True
-    name = _generic(setting)
+    name, value = _generic(setting), setting.value or ""
+    if name in _NAMED:
+        return value == "." or value in remotes or is_plain_remote(value)
     if name in _REMOTES:
-        return is_plain_remote(setting.value or "")
+        return is_plain_remote(value) or (name == "submodule.*.url" and value.startswith(("./", "../")))
     allowed = _VALUES.get(name)
     return allowed is not None and setting.value is not None and setting.value.casefold() in allowed
 
 
 def is_plain_remote(value: str) -> bool:
-    """Tell whether a remote is a name, a path, or an address of a protocol that git speaks itself."""
+    """Tell whether a remote is an address of a protocol that git speaks itself, or a path that means one place.
+
+    A relative path means another place in each work tree, and so does one through ``/proc``. Git decodes percent signs
+    in a ``file://`` address, and drops its host.
+    """
     if value.startswith("-") or not value.isprintable():
         return False
-    scheme, separator, _ = value.partition("://")
     helper, colons, _ = value.partition("::")
     if colons and "/" not in helper and "[" not in helper:
         return False
-    return not separator or "/" in scheme or scheme.casefold() in _SCHEMES
+    scheme, separator, rest = value.partition("://")
+    if separator and "/" not in scheme:
+        if scheme.casefold() == "file":
+            return "%" not in rest and _is_plain_path(rest)
+        return scheme.casefold() in _SCHEMES
+    if ":" in value.partition("/")[0]:
+        return True  # ssh's "host:path"
+    return _is_plain_path(value)
+
+
+def _is_plain_path(path: str) -> bool:
+    names = path.split("/")
+    return names[0] == "" and ".." not in names and names[1:2] not in (["proc"], ["dev"])
 
 
 def local_path(setting: GitSetting) -> str:
     """Return the path of another repository on this machine that a setting names, empty if it names none."""
     value = setting.value or ""
-    if _generic(setting) not in _REMOTES:
+    if _generic(setting) not in _REMOTES | _NAMED:
         return ""
     if value.casefold().startswith("file://"):
         return value[len("file://") :]
-    before = value.partition("/")[0]
-    # Without a slash it is a name of a remote; a colon before the first slash is ssh's "host:path".
-    return value if "/" in value and ":" not in before else ""
+    return value if value.startswith("/") else ""
 
 
 def _generic(setting: GitSetting) -> str:

@@ -71,7 +71,13 @@ NAMES: Final[Mapping[str, str]] = {
 }
 #: Directories of which only some entries are protected, and why.
 INNER: Final[Mapping[str, Mapping[str, str]]] = {
-    ".claude": {"commands": _AGENT, "agents": _AGENT, "hooks": "an agent on the host runs what is in it"},
+    ".claude": {
+        "commands": _AGENT,
+        "agents": _AGENT,
+        "hooks": "an agent on the host runs what is in it",
+        "settings.json": _AGENT,
+        "settings.local.json": _AGENT,
+    },
     ".cursor": {"mcp.json": _AGENT, "hooks.json": _AGENT},
     ".gemini": {"settings.json": _AGENT},
     ".codex": {"config.toml": _AGENT},

@@ -204,7 +204,7 @@ class Inspector:
             self._inspection = Inspection()
         if not self._watched:
             self._inspection.walk_again()
-        ground = self._ground(rules, memory).but(settled=settled)
+        ground = self._ground(rules, memory).but(settled=settled, last=last)
         return self._inspection.look(self._covers_now(), ground, changed, replaced)
 
     def _covers_now(self) -> Covers:
@@ -239,6 +239,7 @@ class Inspector:
             seen=self._seen.__contains__,
             # Where the clock was set, nothing counts as old.
             since=0 if self._began.is_set_since() else self._began.real - _COARSE,
+            named=lambda common, worktree: _named(common, worktree, rules.home),
             links=memory.known_gitlinks,
         )
 
@@ -273,6 +274,19 @@ def _is_held(directory: str) -> bool:
         return not is_placeholder(os.stat(f"{directory}/.git", follow_symlinks=False))
     except OSError:
         return False
+
+
+def _named(common: str, worktree: str, home: str) -> Iterable[str]:
+    """Yield what the user's configs, and that of a repository, name by a path that is relative to a work tree."""
+    from stockade.policy.git_reference import references
+    from stockade.policy.git_repository import user_configs
+    from stockade.policy.places import Disk, follow
+
+    disk = Disk()
+    for config in (*user_configs(home), f"{common}/config"):
+        for found in references(config, follow(config, disk).place, (worktree,), home, disk):
+            if found.path.startswith(f"{worktree}/"):
+                yield os.path.normpath(found.path)
 
 
 def _nothing(_path: str) -> bool:
