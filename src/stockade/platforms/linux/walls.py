@@ -17,6 +17,7 @@ from stockade.network.host_port import host_ports
 from stockade.platforms.backend import Outcome, Report
 from stockade.platforms.linux import entrance, placeholders
 from stockade.platforms.linux import jail as jails
+from stockade.platforms.linux.cell import Cell
 from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.commons import Commons
 from stockade.platforms.linux.inspector import Inspector
@@ -46,40 +47,6 @@ _NOWHERE: Final = (None, 0)
 _MOST_RETIRED: Final = 16
 
 
-class _Cell:
-    """A jail, what it was built for, the placeholders that its mounts lie on, and the commands in it."""
-
-    def __init__(self, jail: Jail, policy: SandboxPolicy, plan: Plan, lease: Lease, footing: Footing | None) -> None:
-        self.jail = jail
-        self.footing = footing
-        self.policy = policy
-        self.plan = plan
-        self.lease = lease
-        self.tickets: dict[int, int] = {}
-        self.guests = 0
-        self.receiving = False
-        #: Covers were laid again: they stay only as long as this jail's helpers, see ``launcher.covered_again``.
-        self.covered_again = False
-        #: Why commands in it were ended, if they were.
-        self.ended_for = ""
-
-    @property
-    def active(self) -> bool:
-        """Whether a command runs in it."""
-        return bool(self.tickets) or bool(self.guests)
-
-    @property
-    def busy(self) -> bool:
-        """Whether a command runs in it, or a visitor may come."""
-        return self.active or self.receiving
-
-    def fits(self, policy: SandboxPolicy, plan: Plan, touched: set[str]) -> bool:
-        """Tell whether another plan would build the same jail, after something happened to the paths ``touched``."""
-        if self.footing is None or self.plan != plan or not (self.policy is policy or self.policy == policy):
-            return False
-        return self.footing.holds(touched)
-
-
 class LinuxWalls:
     """See ``stockade.platforms.backend.Walls``."""
 
@@ -101,9 +68,9 @@ class LinuxWalls:
         self._scan: Scan | None = None
         self._rules: FileRules | None = None
         self._notes: tuple[str, ...] = ()
-        self._current: _Cell | None = None
-        self._cells: dict[int, _Cell] = {}
-        self._places: dict[int, tuple[_Cell, int]] = {}
+        self._current: Cell | None = None
+        self._cells: dict[int, Cell] = {}
+        self._places: dict[int, tuple[Cell, int]] = {}
         self._ticket = 0
         self._door: Door | None = None
         self._commons = Commons()
@@ -307,7 +274,7 @@ class LinuxWalls:
             lease.release()
             raise
         self._notes = plan.notes + held.notes + self._commons.take(jail) + _unsupervised(jail)
-        old, self._current = self._current, _Cell(jail, policy, plan, lease, footing)
+        old, self._current = self._current, Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
         self._pending = None
         self._poll.register(jail.fileno(), select.EPOLLIN)
@@ -318,7 +285,7 @@ class LinuxWalls:
                 old.jail.retire()
         self._drop_idle()
 
-    def _begin(self, cell: _Cell, *, awaited: bool = False) -> None:
+    def _begin(self, cell: Cell, *, awaited: bool = False) -> None:
         """Have the inspector know what commands in this jail cannot change; one starts now, or is ``awaited``."""
         if self._memory is not None:
             alone = not any(other.active for other in self._cells.values())
@@ -360,13 +327,13 @@ class LinuxWalls:
 
         return Footing(targets)
 
-    def _cell(self) -> _Cell:
+    def _cell(self) -> Cell:
         if self._current is None:
             message = "the walls are not built"
             raise UnavailableError(message, "call renew first")
         return self._current
 
-    def _lead(self, door: Door, cell: _Cell, old: _Cell | None = None) -> None:
+    def _lead(self, door: Door, cell: Cell, old: Cell | None = None) -> None:
         """Lead visitors into another jail; the old one stays until it has said that no more can come there."""
         cell.receiving = True
         self._begin(cell, awaited=True)
@@ -393,7 +360,7 @@ class LinuxWalls:
         message = f"the files here change too fast to be protected: {escape(where)}"
         raise UnavailableError(message, "try again when they have settled")
 
-    def _hear(self, cell: _Cell) -> list[Outcome]:
+    def _hear(self, cell: Cell) -> list[Outcome]:
         answer = cell.jail.receive()
         if answer is None:
             return self._lost(cell)
@@ -409,7 +376,7 @@ class LinuxWalls:
             return [Outcome(ticket, failure=cell.ended_for)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
 
-    def _heed(self, cell: _Cell, answer: jails.Started | jails.Guests | jails.Refused | jails.Covered) -> None:
+    def _heed(self, cell: Cell, answer: jails.Started | jails.Guests | jails.Refused | jails.Covered) -> None:
         """Take news that end no command."""
         if isinstance(answer, jails.Guests):
             self._note(cell, answer)
@@ -423,7 +390,7 @@ class LinuxWalls:
                 cell.ended_for = f"{_LINKED} {escape(answer.hopeless)}"
             self._replace_for_visitors(cell.policy)
 
-    def _note(self, cell: _Cell, guests: jails.Guests) -> None:
+    def _note(self, cell: Cell, guests: jails.Guests) -> None:
         """Note who came or went. What a visitor changed on the disk is to bind the next one, as with commands here."""
         fewer, more = guests.count < cell.guests, guests.count > cell.guests
         cell.guests, cell.receiving = guests.count, guests.receiving
@@ -437,7 +404,7 @@ class LinuxWalls:
             self._begin(self._current, awaited=True)
         self._drop_idle()
 
-    def _lost(self, cell: _Cell) -> list[Outcome]:
+    def _lost(self, cell: Cell) -> list[Outcome]:
         """Tell that the helpers were killed, and every command with them; the next command gets new ones."""
         outcomes = [Outcome(ticket, failure=_GONE) for ticket in cell.tickets.values()]
         for ticket in cell.tickets.values():
@@ -478,7 +445,7 @@ class LinuxWalls:
         for cell in idle[: len(idle) - needed] if needed else idle:
             self._drop(cell)
 
-    def _drop(self, cell: _Cell) -> None:
+    def _drop(self, cell: Cell) -> None:
         descriptor = cell.jail.fileno()
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
