@@ -118,6 +118,10 @@ class Handle:
             if status is not None and stat.S_ISDIR(status.st_mode):
                 yield name
 
+    def writable(self) -> _Writable:
+        """Return what makes the directory writable to its owner for a while: a command may have closed it."""
+        return _Writable(self._descriptor)
+
     def set_aside(self, name: str) -> str:
         """Give an entry a name that no program looks for, and return that; raise ``OSError`` if it cannot be."""
         for attempt in range(1, _ATTEMPTS):
@@ -167,6 +171,27 @@ class Handle:
                 os.rmdir(name, dir_fd=self._descriptor)
             else:
                 os.unlink(name, dir_fd=self._descriptor)
+
+
+class _Writable:
+    """Gives the owner of an open directory the right to change it, and takes it back."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._path = f"/proc/self/fd/{descriptor}"
+        self._mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+
+    def __enter__(self) -> None:
+        """Open it."""
+        self._set(self._mode | stat.S_IRWXU)
+
+    def __exit__(self, *_: object) -> None:
+        """Close it again."""
+        self._set(self._mode)
+
+    def _set(self, mode: int) -> None:
+        if self._mode & stat.S_IRWXU != stat.S_IRWXU:
+            with suppress(OSError):  # it is another user's: what is to be done in it will say so
+                os.chmod(self._path, mode)
 
 
 def _all_of(descriptor: int, size: int, limit: int) -> bytes | None:

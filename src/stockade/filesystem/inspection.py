@@ -117,6 +117,7 @@ class Inspection:
             spared=ground.spared,
             named=ground.named,
             since=ground.since,
+            last=ground.last,
         )
         look.look_at((*holders, *self._spots))
         for spot in dict.fromkeys((*ground.bare, *self._spots)):

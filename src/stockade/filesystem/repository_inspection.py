@@ -48,6 +48,7 @@ _STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "la
 _OWN_PARTS: Final = frozenset({"objects", "refs", "hooks", "info", "logs", "worktrees", "modules", "lfs"})
 _LARGEST_INDEX: Final = 1 << 28
 _DEEPEST_MODULE: Final = 32
+_DEEPEST_CHAIN: Final = 8
 _TOO_LARGE: Final = "it is larger than an index of any use"
 _SHA1: Final = 20
 _SHA256: Final = 32
@@ -56,7 +57,7 @@ _SHA256: Final = 32
 class RepositoryInspection:
     """One look."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a look must know, all named
         self,
         covers: Covers,
         memo: Memo,
@@ -65,20 +66,23 @@ class RepositoryInspection:
         spared: Callable[[str], bool],
         named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: (),
         since: int = 0,
+        last: bool = True,
     ) -> None:
         """Take what commands could not change; ``configs`` may be left alone, and so is what is ``spared``.
 
         ``named`` tells which files in a work tree configs of the user name for its repository: git would run them.
-        ``since`` is when the first command started.
+        ``since`` is when the first command started; ``last``: none of them runs any more.
         """
         self._named_by_user = named
         self._since = since
+        self._last = last
         self._covers = covers
         self._memo = memo
         self._configs = configs
         self._spared = spared
         self._visited: set[str] = set()
         self._stores: set[tuple[str, str]] = set()
+        self._depth = 0
         self._todo: list[str] = []
         self.findings: list[Finding] = []
 
@@ -116,7 +120,8 @@ class RepositoryInspection:
         if (path, signature) in self._memo.told:
             return True
         try:
-            kept = handle.set_aside(name)
+            with handle.writable():
+                kept = handle.set_aside(name)
         except OSError as error:
             self._memo.told.add((path, signature))
             self.findings.append(Finding(path, "", why, error.strerror or str(error)))
@@ -174,7 +179,12 @@ class RepositoryInspection:
         if (handle.path, worktree) in self._stores or len(self._stores) > _MOST:
             return
         self._stores.add((handle.path, worktree))
-        self._common(handle, worktree, since)
+        self._depth += 1
+        if self._depth > _DEEPEST_CHAIN:
+            self.offend(handle, "commondir", "one repository leads to the next, without an end")
+        else:
+            self._common(handle, worktree, since)
+        self._depth -= 1
         led: list[str] = []
         for name in () if self._configs else ("config", "config.worktree"):
             led += self._config(handle, name, worktree, above, since)
@@ -336,11 +346,16 @@ class RepositoryInspection:
             try:
                 known = signature, self._read_links(handle)
             except GitIndexError as error:
-                self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
+                # While commands run, somebody may be writing it, in several steps.
+                if self._last:
+                    self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
                 return []
             self._memo.indexes[handle.path] = known
         if len(known[1]) > _MOST_LINKS:
             self.offend(handle, "index", "it has more gitlinks than can be looked at")
+            return []
+        if any(path.endswith("/") and os.path.lexists(f"{worktree}/{path}") for path in known[1]):
+            self.offend(handle, "index", "it leaves out a directory that is there, and git would look into that")
             return []
         paths = (f"{worktree}/{path}" for path in known[1])
         return [path for path in paths if self._covers.root_of(path) is not None]

@@ -47,6 +47,10 @@ def _refuse(why: str) -> NoReturn:
     raise GitIndexError(message)
 
 
+#: No honest repository has that many bytes in the names of its submodules.
+_LONGEST_NAMES: Final = 1 << 22
+
+
 def gitlinks(data: bytes, hash_size: int = 20, shared: Callable[[str], bytes | None] | None = None) -> tuple[str, ...]:
     """Return the paths of all gitlinks of an index, relative to its work tree.
 
@@ -98,7 +102,16 @@ class _Index:
 
     def links(self) -> list[tuple[int, str]]:
         """Return number and path of each gitlink; an entry of a split index may have no path."""
-        return [(number, self._text(name)) for number, name in self._named() if name is not None]
+        found: list[tuple[int, str]] = []
+        size = 0
+        for number, name in self._named():
+            if name is not None:
+                # By a shared beginning a small index can have names without end.
+                size += len(name)
+                if size > _LONGEST_NAMES:
+                    _refuse("the names of its gitlinks are too long")
+                found.append((number, self._text(name)))
+        return found
 
     def name(self, wanted: int) -> str:
         """Return the path of one entry."""
@@ -164,6 +177,9 @@ class _Index:
         stop = start + length - kept
         if stop >= self._end:
             _refuse("it ends in the middle of an entry")
+        # Git takes the name up to the first zero, wherever that is.
+        if data[stop] or data.find(0, start, stop) >= 0:
+            _refuse("a name does not end where its length says")
         following = stop + 1 if self._version == _COMPRESSED else at + ((start - at + length + 8) & -8)
         return following, length, (kept, start, stop)
 

@@ -27,12 +27,13 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
     section: frozenset(keys.split())
     for section, keys in {
         "author": "name email",
+        "blame": "coloring date showemail showroot blankboundary",
         "branch": "autosetupmerge autosetuprebase sort",
         "checkout": "guess workers thresholdforparallelism",
         "clone": "rejectshallow filtersubmodules",
         "color": "ui advice branch diff grep interactive pager push remote showbranch status transport",
         "column": "ui branch clean status tag",
-        "commit": "cleanup status verbose",
+        "commit": "cleanup gpgsign status verbose",
         "committer": "name email",
         "core": "abbrev autocrlf bare bigfilethreshold checkstat commentchar commentstring commitgraph compression "
         "deltabasecachelimit eol filemode fsync fsyncmethod fsyncobjectfiles hidedotfiles ignorecase ignorestat "
@@ -59,15 +60,16 @@ _PLAIN: Final[Mapping[str, frozenset[str]]] = {
         "pack": "allowpackreuse compression deltacachelimit deltacachesize depth indexversion packsizelimit threads "
         "usebitmaps usesparse window windowmemory writebitmaphashcache writebitmaplookuptable writereverseindex",
         "pull": "ff rebase",
-        "push": "autosetupremote default followtags recursesubmodules useforceifincludes",
+        "push": "autosetupremote gpgsign default followtags recursesubmodules useforceifincludes",
         "rebase": "abbreviatecommands autosquash autostash forkpoint missingcommitscheck rebasemerges "
         "reschedulefailedexec stat updaterefs",
         "receive": "denydeletes denynonfastforwards fsckobjects",
         "rerere": "autoupdate enabled",
+        "stash": "showincludeuntracked showpatch showstat",
         "status": "aheadbehind branch displaycommentprefix relativepaths renamelimit renames short showstash "
         "showuntrackedfiles submodulesummary",
         "submodule": "active alternateerrorstrategy alternatelocation fetchjobs propagatebranches recurse",
-        "tag": "sort",
+        "tag": "gpgsign sort",
         "transfer": "credentialsinurl fsckobjects unpacklimit",
         "user": "email name useconfigonly",
         "versionsort": "suffix prereleasesuffix",
@@ -155,6 +157,8 @@ def is_harmless(setting: GitSetting, remotes: frozenset[str] = frozenset()) -> b
     if setting.key in keys.get(setting.section, ()):
         return True
     name, value = _generic(setting), setting.value or ""
+    if setting.section == "advice":
+        return True
     if name in _NAMED:
         return value == "." or value in remotes or is_plain_remote(value)
     if name in _REMOTES:

@@ -21,6 +21,7 @@ from stockade.platforms.linux import kernel, tree
 _BEFORE_WATCH = 0.02
 _BETWEEN_LOOKS = 0.1
 _MILLISECONDS = 1000
+_LOOKS = 5
 _HEADER = 16  # struct inotify_event: watch, mask, cookie and length of the name, four bytes each
 _MASK, _LENGTH = slice(4, 8), slice(12, 16)
 
@@ -28,7 +29,18 @@ _MASK, _LENGTH = slice(4, 8), slice(12, 16)
 class CoverWatch:
     """The covers of one jail."""
 
-    __slots__ = ("begun", "blind", "descriptor", "directories", "gone", "names", "next_look", "places", "watches")
+    __slots__ = (
+        "begun",
+        "blind",
+        "descriptor",
+        "directories",
+        "fresh",
+        "gone",
+        "names",
+        "next_look",
+        "places",
+        "watches",
+    )
 
     def __init__(self, places: list[tree.Place]) -> None:
         """Take the mounts of a jail; watch nothing yet."""
@@ -40,13 +52,15 @@ class CoverWatch:
         self.descriptor = -1
         self.watches: dict[int, bytes] = {}
         self.gone: set[bytes] = set()
+        #: Files that were covered again a moment ago, and how often each is still to be looked at.
+        self.fresh: dict[bytes, int] = {}
         self.begun = False
         self.blind = False
         self.next_look: float | None = None
 
     def patience(self, *, busy: bool) -> int | None:
         """Return how many milliseconds may pass before ``look``; ``None`` if only an event calls for it."""
-        if not busy or not self.places or (self.begun and not self.blind):
+        if not busy or not self.places or (self.begun and not self.blind and not self.fresh):
             self.next_look = None
             return None
         if self.next_look is None:
@@ -88,8 +102,19 @@ class CoverWatch:
         self.watch()
         relaid = tree.lay_again(self.places)
         gone, self.gone = self.gone, set()
+        self.look_at_fresh(relaid)
         relaid.missing += [target for target in relaid.laid if not gone.isdisjoint((target, *tree.parents(target)))]
         return relaid
+
+    def look_at_fresh(self, relaid: tree.Relaid) -> None:
+        """Look again at files that were covered: a call that was under way then may have opened or linked one since."""
+        for target in tuple(self.fresh):
+            self.fresh[target] -= 1
+            if not self.fresh[target]:
+                del self.fresh[target]
+            if tree.is_within_reach(target):
+                relaid.hopeless.append(target)
+        self.fresh.update(dict.fromkeys(relaid.files, _LOOKS))
 
     def watch(self) -> None:
         """Watch every directory, before it is looked at, so that nothing is missed.

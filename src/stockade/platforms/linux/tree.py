@@ -19,6 +19,7 @@ from __future__ import annotations
 import fcntl
 import os
 import stat
+from _signal import SIGURG  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
 from errno import EINVAL
 
 from stockade.platforms.linux import glance, kernel
@@ -53,6 +54,7 @@ _LINKS = (
 )
 _NO_ACCESS = 0
 _ATTEMPTS = 3
+_F_SETSIG = 10
 _PASS_ONLY = 0o111
 _NAMES = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 _COPY = kernel.OPEN_TREE_CLONE | kernel.AT_RECURSIVE
@@ -216,11 +218,13 @@ def _share() -> None:
 class Relaid:
     """What came of laying fallen mounts again: targets that were laid, that are missing, and that cannot be covered."""
 
-    __slots__ = ("hopeless", "laid", "missing")
+    __slots__ = ("files", "hopeless", "laid", "missing")
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.laid: list[bytes] = []
+        #: Those of them that are files which must not be written.
+        self.files: list[bytes] = []
         self.missing: list[bytes] = []
         self.hopeless: list[bytes] = []
 
@@ -261,8 +265,10 @@ def _lay_again(place: Place, relaid: Relaid) -> None:
     if stat.S_ISDIR(kind):
         # Nobody renames a directory over one with something in it: the name was free for a moment.
         relaid.missing.append(place.target)
-    elif stat.S_ISREG(kind) and place.operation == READ_ONLY and is_within_reach(place.target):
-        relaid.hopeless.append(place.target)
+    elif stat.S_ISREG(kind) and place.operation == READ_ONLY:
+        relaid.files.append(place.target)
+        if is_within_reach(place.target):
+            relaid.hopeless.append(place.target)
 
 
 def is_within_reach(path: bytes) -> bool:
@@ -271,10 +277,15 @@ def is_within_reach(path: bytes) -> bool:
     A program of the host writes a new file before it gives it the protected name. A command may have opened or linked
     it in that moment. The kernel grants a lease only if nobody has the file open for writing (fcntl(2)).
     """
-    file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return False  # it is gone, or another kind of thing: then it has fallen again
     try:
         if os.fstat(file).st_nlink > 1:
             return True
+        # Whoever opens the file for writing in this very moment has a signal sent to us: one that is ignored.
+        fcntl.fcntl(file, _F_SETSIG, SIGURG)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
     except BlockingIOError:
