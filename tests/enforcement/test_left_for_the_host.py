@@ -6,6 +6,8 @@ walls. ``PREPARED`` is what the user had before.
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -77,6 +79,59 @@ END
 """
     + f"python3 flood.py {DEEP} | git update-index --index-info"
 )
+#: A sparse index may name a directory whose tree holds a gitlink; git expands it as soon as the directory is there.
+SPARSE = r"""
+repo sub; cd sub; git config core.sparseCheckout true; git config core.sparseCheckoutCone true
+git config index.sparse true; mkdir -p .git/info; printf "/*\\n!/*/\\n" >.git/info/sparse-checkout
+tree=$(printf "160000 commit $(git rev-parse HEAD)\\tlink\\n" | git mktree --missing)
+for name in c b a; do tree=$(printf "040000 tree $tree\\t$name\\n" | git mktree); done
+top=$(printf "040000 tree $tree\\td\\n" | git mktree); git update-ref refs/heads/main $(git commit-tree $top -m z)
+mkdir -p .git/dd/a/b/c; repo .git/dd/a/b/c/link
+git --git-dir=.git/dd/a/b/c/link/.git config core.fsmonitor "$PAYLOAD"
+python3 - $tree <<'END'
+import hashlib, sys
+entry = bytes(24) + (0o40000).to_bytes(4, "big") + bytes(12) + bytes.fromhex(sys.argv[1])
+entry += (0x4002).to_bytes(2, "big") + (0x4000).to_bytes(2, "big") + b"d/"
+entry += bytes(8 - len(entry) % 8)
+body = b"DIRC" + (3).to_bytes(4, "big") + (1).to_bytes(4, "big") + entry + b"sdir" + bytes(4)
+open(".git/index", "wb").write(body + hashlib.sha1(body).digest())
+END
+mv .git/dd d; cd ..; git add sub
+"""
+#: Git copies one byte more than an entry's name is long, and goes by what it then reads as a C string.
+NO_NUL = (
+    f"repo {DEEP}Z; {FSMONITOR.format(DEEP + 'Z')}; "
+    r"""
+python3 - $(git rev-parse HEAD) <<'END'
+import hashlib, sys
+name = b"a/b/c/d/e/f"
+entry = bytes(24) + (0o160000).to_bytes(4, "big") + bytes(12) + bytes.fromhex(sys.argv[1])
+entry += len(name).to_bytes(2, "big") + name
+entry += b"Z" + bytes(7 - len(entry) % 8)
+body = b"DIRC" + (2).to_bytes(4, "big") + (1).to_bytes(4, "big") + entry
+open(".git/index", "wb").write(body + hashlib.sha1(body).digest())
+END
+"""
+)
+#: A look that raises sets nothing aside: each of these leads to the one above it.
+CHAIN = r"""
+repo sub; cp sub/.git/config config; git config --file config core.fsmonitor "$PAYLOAD"
+python3 - <<'END'
+import os
+os.mkdir("zz")
+os.chdir("zz")
+top = path = os.getcwd()
+for _ in range(700):
+    os.makedirs("worktrees/a")
+    os.chdir("worktrees/a")
+    path += "/worktrees/a"
+    open("HEAD", "w").write("ref: refs/heads/main\n")
+    open("commondir", "w").write("../..\n")
+open(f"{top}/.git", "w").write(f"gitdir: {path}\n")
+END
+mv config sub/.git/config
+"""
+EDIT = 'GIT_SEQUENCE_EDITOR="sed -i -e s/^pick/edit/" git rebase -q -i HEAD~1 2>/dev/null; '
 HUSKY = "git config core.hooksPath .husky; mkdir .husky"
 
 #: The name of an attack: what the user has, what the command does, what the user does then.
@@ -97,6 +152,9 @@ ATTACKS = {
         + HOOK.format("sub/.git/hooks/pre-commit"),
         "cd sub && git commit --allow-empty -m y",
     ),
+    "a gitlink whose name has no end": ("", NO_NUL, "git status"),
+    "a look that raises": ("", CHAIN, "cd sub && git status; cd ..; rm -rf zz"),
+    "a gitlink in the tree of a sparse directory": ("", SPARSE, "git status"),
     # A ``.git`` file that git reads in another way.
     "a .git file with two spaces": (
         "",
@@ -134,6 +192,11 @@ ATTACKS = {
         "git config --global core.hooksPath .githooks",
         "repo sub; mkdir sub/.githooks; " + HOOK.format("sub/.githooks/pre-commit"),
         "cd sub && git commit --allow-empty -m y",
+    ),
+    "a relative program of the user's own config": (
+        "git config --global core.fsmonitor t/fsm",
+        "repo sub; mkdir sub/t; " + HOOK.format("sub/t/fsm"),
+        "cd sub && git status",
     ),
     # Remotes by path that the look does not find.
     "a remote, percent-encoded": ("", FAR + REMOTE.format('"file://$PWD/a/%62/c/d/e/f/far"'), PUSH),
@@ -218,6 +281,14 @@ ATTACKS = {
         'mkdir .git/rebase-apply; echo 1 >.git/rebase-apply/next; echo "\\$($PAYLOAD)" >.git/rebase-apply/last',
         PROMPT,
     ),
+    "the prompt below": (
+        "",
+        (
+            "mkdir -p n/.git/rebase-apply n/.git/objects n/.git/refs; cd n/.git; echo ref: refs/heads/m >HEAD; "
+            'echo 1 >rebase-apply/last; echo "\\$($PAYLOAD)" >rebase-apply/next'
+        ),
+        "cd n; " + PROMPT,
+    ),
     # Names that are not searched.
     "a repository in Node_Modules": (
         "",
@@ -248,3 +319,72 @@ def test_programs_of_the_host_run_nothing_that_a_command_left(tmp_path: Path, na
     world.run(attack)
     world.host(trigger, check=False)
     assert not world.was_attacked()
+
+
+#: As above, for a user who is not root: modes of directories keep the look out, and git in.
+AS_A_USER = {
+    "a directory that cannot be listed": (
+        "",
+        (
+            'mkdir pack; repo pack/x; cp pack/x/.git/config c; git config --file c core.fsmonitor "$PAYLOAD"; '
+            "chmod 111 pack; mv c pack/x/.git/config"
+        ),
+        "cd pack/x && git status",
+    ),
+    "a repository in which nothing can be renamed": (
+        "",
+        (
+            'repo sub; cp sub/.git/config c; git config --file c core.fsmonitor "$PAYLOAD"; cat c >sub/.git/config; '
+            "chmod 555 sub/.git"
+        ),
+        "cd sub && git status",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", AS_A_USER)
+def test_nor_what_the_modes_of_directories_hide(tmp_path: Path, name: str) -> None:
+    _, attack, trigger = AS_A_USER[name]
+    world = World(tmp_path / "world")
+    world.run(attack)
+    world.host(trigger, check=False)
+    subprocess.run(["chmod", "-R", "u+rwX", str(world.project)], check=True)
+    assert not world.was_attacked()
+
+
+def test_a_small_index_takes_little_memory() -> None:
+    code = """
+import resource
+from stockade.policy.git_index import GitIndexError, gitlinks
+def entry(strip, name):
+    known = bytes(24) + (0o160000).to_bytes(4, "big") + bytes(32)
+    return known + b"\\x0f\\xff" + bytes([strip]) + name + b"\\0"
+most = 1000
+body = entry(0, b"a" * 300_000 + b"000000") + b"".join(entry(6, b"%06d" % number) for number in range(1, most))
+data = b"DIRC" + (4).to_bytes(4, "big") + most.to_bytes(4, "big") + body + bytes(20)
+assert len(data) < 400_000
+try:
+    gitlinks(data)
+except GitIndexError:
+    pass
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert int(done.stdout) < 150_000, "kilobytes, for an index of 0.4 MB"
+
+
+def test_an_index_that_is_being_written_is_not_taken_away(tmp_path: Path) -> None:
+    """Tools other than git (go-git, isomorphic-git) write an index in place."""
+    world = World(tmp_path / "world")
+    world.run(
+        'echo 1 >f; git add f; python3 -c \'import time; data = open(".git/index", "rb").read(); '
+        'file = open(".git/index", "wb"); file.write(data[:40]); file.flush(); time.sleep(2); file.write(data[40:])\''
+    )
+    assert world.asides() == []
+
+
+@pytest.mark.parametrize("key", ["advice.detachedHead", "stash.showPatch", "commit.gpgSign", "push.gpgSign"])
+def test_switches_are_harmless(tmp_path: Path, key: str) -> None:
+    world = World(tmp_path / "world")
+    world.run(f"repo sub; git -C sub config {key} false")
+    assert world.asides() == []

@@ -189,23 +189,42 @@ class Inspection:
 
     def _entries(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
         """Note a directory if something in it is to be looked at; return the directories in it that are searched."""
+        try:
+            return self._listed(here, covers, deeper=deeper)
+        except PermissionError:
+            return self._opened(here, covers, deeper=deeper)
+        except (OSError, ValueError):
+            self._spots[here] = None  # who may pass a directory needs no list of it to find names that are known
+            return []
+
+    def _opened(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
+        """List a directory that a command has closed, if it is ours to open for a while."""
+        from stockade.filesystem.handle import Handle
+
+        self._spots[here] = None
+        handle = Handle.reach(here)
+        if handle is None:
+            return []
+        try:
+            with handle, handle.writable():
+                return self._listed(here, covers, deeper=deeper)
+        except (OSError, ValueError):
+            return []
+
+    def _listed(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
         below: list[str] = []
         hints = 0
-        try:
-            with os.scandir(here or "/") as listed:
-                for entry in listed:
-                    folded = entry.name.casefold()
-                    if folded in _NOTED:
-                        if not covers.covers(here, entry.name):
-                            hints = _ENOUGH
-                    elif entry.name in _BARE:
-                        hints += 1
-                    if entry.is_symlink():
-                        self._note_way(entry.path, covers)
-                    elif deeper and entry.name not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
-                        below.append(entry.name)
-        except (OSError, ValueError):
-            hints = _ENOUGH  # who may pass a directory needs no list of it to find names that are known
+        with os.scandir(here or "/") as listed:
+            for entry in listed:
+                if entry.name.casefold() in _NOTED:
+                    if not covers.covers(here, entry.name):
+                        hints = _ENOUGH
+                elif entry.name in _BARE:
+                    hints += 1
+                if entry.is_symlink():
+                    self._note_way(entry.path, covers)
+                elif deeper and entry.name not in UNSEARCHED and entry.is_dir(follow_symlinks=False):
+                    below.append(entry.name)
         if hints >= _ENOUGH:
             self._spots[here] = None
         return below
