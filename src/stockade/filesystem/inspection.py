@@ -31,6 +31,7 @@ _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
 _BARE: Final = ("HEAD", "commondir", "objects")
 _ENOUGH: Final = 2
+_STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 #: So many directories are listed in one look; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
 
@@ -95,8 +96,9 @@ class Inspection:
                     holders[holder] = None
                 elif "/node_modules/" not in f"{directory}/":
                     self._list(directory, covers, ground, whole=whole)
-        # What git keeps in the repository of a root itself is always looked at: a rebase under way, old remotes.
-        holders.update(dict.fromkeys(root for root in covers.roots if os.path.lexists(f"{root}/.git")))
+        # An index that was read while commands ran is read again at the end, see ``_forget``.
+        again = ground.last and bool(self._memo.indexes)
+        holders.update(dict.fromkeys(root for root in covers.roots if again or _has_state(root)))
         if ground.last:
             self._forget(holders)
         self._leading.update(holders)
@@ -234,3 +236,12 @@ class Inspection:
         place = os.path.realpath(link)
         if covers.root_of(place) is not None and os.path.lexists(f"{place}/.git"):
             self._spots[place] = None
+
+
+def _has_state(root: str) -> bool:
+    """Tell whether the repository of a root holds what git obeys beside its config: a rebase under way, old remotes."""
+    store = f"{root}/.git"
+    try:
+        return any(os.path.lexists(f"{store}/{name}") for name in _STATE) or bool(os.listdir(f"{store}/branches"))
+    except OSError:
+        return False
