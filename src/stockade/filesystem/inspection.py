@@ -42,8 +42,8 @@ class Ground(Value):
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
-    runs any more, and every change of an index was told. ``last``: no command runs any more. ``named``
-    tells which files in a work tree the user's own configs name for git to run.
+    runs any more, and every change of an index was told. ``last``: no command runs any more; ``again``: and there were
+    looks while they ran. ``named`` tells which files in a work tree the user's own configs name for git to run.
     """
 
     depth: int
@@ -56,6 +56,7 @@ class Ground(Value):
     links: Callable[[str, tuple[int, int, int, int]], tuple[str, ...] | None]
     settled: bool = False
     last: bool = False
+    again: bool = False
     named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: ()
 
 
@@ -97,8 +98,7 @@ class Inspection:
                 elif "/node_modules/" not in f"{directory}/":
                     self._list(directory, covers, ground, whole=whole)
         # An index that was read while commands ran is read again at the end, see ``_forget``.
-        again = ground.last and bool(self._memo.indexes)
-        holders.update(dict.fromkeys(root for root in covers.roots if again or _has_state(root)))
+        holders.update(dict.fromkeys(root for root in covers.roots if ground.again or _has_state(root)))
         if ground.last:
             self._forget(holders)
         self._leading.update(holders)
@@ -106,7 +106,14 @@ class Inspection:
         holders.update(dict.fromkeys(self._stirred(ground, but=frozenset(holders))))
         if not (holders or self._spots or ground.bare):
             return []
-        return self._look_at(covers, ground, holders)
+        found = self._look_at(covers, ground, holders)
+        self._leading = {holder: None for holder in self._leading if self._leads(holder)}
+        return found
+
+    def _leads(self, holder: str) -> bool:
+        """Tell whether the index of a repository leads somewhere, as far as is known."""
+        known = self._memo.indexes.get(f"{holder}/.git")
+        return known is None or bool(known[1])
 
     def _look_at(self, covers: Covers, ground: Ground, holders: Iterable[str]) -> list[Finding]:
         from stockade.filesystem.repository_inspection import RepositoryInspection

@@ -204,7 +204,7 @@ class Inspector:
             self._inspection = Inspection()
         if not self._watched:
             self._inspection.walk_again()
-        ground = self._ground(rules, memory).but(settled=settled, last=last)
+        ground = self._ground(rules, memory).but(settled=settled, last=last, again=last and self.looked)
         return self._inspection.look(self._covers_now(), ground, changed, replaced)
 
     def _covers_now(self) -> Covers:
