@@ -28,8 +28,7 @@ def report(ticket: int, finding: Finding) -> Report:
 
 def _setting(path: str) -> str:
     """Return the setting that lets commands leave such things there from now on."""
-    holder = path.rpartition("/")[0]
-    return f"add {quoted(holder)} to sandbox.filesystem.allowProtected"
+    return f"add {quoted(path)} to sandbox.filesystem.allowProtected"
 
 
 def shell_word(text: str) -> str:
