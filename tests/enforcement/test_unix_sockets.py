@@ -388,8 +388,8 @@ print("ready", flush=True)
 LONG_WAYS = """
 here = os.path.realpath(".")
 for number in range(38): os.symlink("../" * 1300 + here[1:] + f"/way{number + 1}", f"way{number}")
-os.fork(), os.fork()
 print("ready", flush=True)
+os.fork(), os.fork()
 while True: code(os.open, "way0/x", os.O_CREAT | os.O_WRONLY); code(reach, "way0/x")
 """
 

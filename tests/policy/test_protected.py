@@ -218,6 +218,8 @@ def test_find_yields_what_protected_by_names(top: Path) -> None:
         ".claude/agents",
         ".claude/commands",
         ".claude/hooks",
+        ".claude/settings.json",
+        ".claude/settings.local.json",
         "a/.helix",
         "a/.codex/config.toml",
         ".git/hooks",

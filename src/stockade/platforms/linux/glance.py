@@ -14,6 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 _AT_FDCWD = -100
 _AT_SYMLINK_NOFOLLOW = 0x100
 _AT_NO_AUTOMOUNT = 0x800
+_AT_STATX_DONT_SYNC = 0x4000
 _STATX_MNT_ID = 0x1000
 _ATTRIBUTES, _MOUNT_ROOT = 9, 0x20  # STATX_ATTR_MOUNT_ROOT, in the second byte of stx_attributes
 _MOUNT = slice(144, 152)
@@ -59,7 +60,9 @@ def identity_of(descriptor: int) -> bytes:
 
 def is_mount(path: bytes) -> bool:
     """Tell whether a path, not followed, is where something is mounted: then it can be neither removed nor renamed."""
-    if _statx(_AT_FDCWD, path, _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT, 0, _buffer_at):
+    # Not synchronised: a mask is a file system whose server may wait for the very process that asks here.
+    flags = _AT_SYMLINK_NOFOLLOW | _AT_NO_AUTOMOUNT | _AT_STATX_DONT_SYNC
+    if _statx(_AT_FDCWD, path, flags, 0, _buffer_at):
         return False
     return bool(_bytes[_ATTRIBUTES] & _MOUNT_ROOT)
 
