@@ -5,7 +5,6 @@ Each test is the smallest form of a hole that was seen.
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import resource
@@ -269,43 +268,6 @@ def test_what_the_host_replaces_while_the_project_has_another_name_is_covered_ag
     moved.rename(scene.project)
     assert command.refused(f"write('{scene.project}/.git/config')") == "EROFS"
     assert command.refused(f"read('{scene.project}/secret')") == "EACCES"
-
-
-# 4. A user without watches left: the launcher sees nothing, and does not look by itself either.
-
-USE_UP = r"""
-os.makedirs('w', exist_ok=True)
-for number in range(4000):
-    os.makedirs('w/%d' % number, exist_ok=True)
-given['queues'], error = [], 0
-while not error and len(given['queues']) < 100:
-    given['queues'].append(libc.inotify_init1(0))
-    for number in range(4000):
-        if libc.inotify_add_watch(given['queues'][-1], b'w/%d' % number, 0x100) < 0:
-            error = ctypes.get_errno()
-            break
-given['error'] = error
-"""
-
-
-def test_what_the_host_replaces_is_covered_again_where_a_command_has_used_up_the_watches(
-    ground: Any, scene: Scene, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    """The one who uses them up may be a command of another sandbox of this user."""
-    other = type(ground)(tmp_path_factory.mktemp("other").resolve())
-    try:
-        greedy = scene.command(other.sandbox())
-        greedy(f"os.chdir('{other.project}')")
-        greedy(USE_UP)
-        if greedy("given['error']") != errno.ENOSPC:
-            pytest.fail("this machine allows more watches than this test can use up")
-        command = scene.command()
-        time.sleep(0.2)
-        assert command(f"write('{scene.project}/.git/config')") == "EROFS"
-        scene.git("remote", "add", "origin", "../elsewhere")
-        assert command.refused(f"write('{scene.project}/.git/config')") == "EROFS"
-    finally:
-        other.close()
 
 
 # 5. The new file is open, or has a second name, before it gets the protected one: the command is ended.

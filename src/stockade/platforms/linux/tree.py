@@ -243,13 +243,12 @@ def lay_again(places: list[Place]) -> Relaid:
                 break
             try:
                 _lay_again(place, relaid)
-            except FileNotFoundError:
-                relaid.missing.append(place.target)
-            except OSError:
-                # The host may replace it once more in this very moment.
+            except OSError as error:
+                # The host may replace it once more in this moment: then what was found is gone, and another is there.
                 if attempt + 1 < _ATTEMPTS:
                     continue
-                relaid.hopeless.append(place.target)
+                missing = isinstance(error, FileNotFoundError)
+                (relaid.missing if missing else relaid.hopeless).append(place.target)
             break
     return relaid
 
