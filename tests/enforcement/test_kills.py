@@ -389,8 +389,9 @@ def _kill_helper(owner: Owner, turn: int, took: dict[str, float]) -> bool:
     scene.tell(f"killed {doomed}: {endings}")
     assert all(map(_allowed, endings)), scene.told()
     assert scene.commands() == [], scene.told("commands have outlived their end:", *scene.commands())
-    if doomed and kind == "launcher" and moment in {"start", "build"}:
-        del doomed[1:]  # it may be the builder of the walls, which a launcher outlives
+    if doomed and kind != "keeper" and moment in {"start", "build"}:
+        # It may be the builder of the walls, which a launcher outlives, or a process that only helps the builder.
+        del doomed[1:]
     assert _comes_true(lambda: all(map(_is_dead, doomed or ()))), scene.told("not dead:", *scene.processes())
     if moment == "close":
         scene.require_rest(owner.pid)

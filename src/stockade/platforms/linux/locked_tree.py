@@ -16,7 +16,7 @@ Source of truth: mount_namespaces(7) "restrictions on mount namespaces", ``disco
 from __future__ import annotations
 
 import os
-from errno import EPERM
+from errno import EINTR, EPERM
 
 from stockade.platforms.linux import identity, kernel, tree
 
@@ -81,7 +81,7 @@ class Holder:
         """Wait for the holder; raise what the kernel refused it."""
         number = os.read(self.answers, 1)
         if number != _DONE:
-            error = number[0] if number else EPERM
+            error = number[0] if number else EINTR  # somebody killed it
             raise OSError(error, os.strerror(error))
 
     def close(self) -> None:
