@@ -17,18 +17,14 @@ import errno
 import os
 import stat
 
-from stockade.annotation import TYPE_CHECKING, Final, Self
+from stockade.annotation import Final, Self
 from stockade.policy.git_judgement import ASIDE, LARGEST
 from stockade.suppress import suppress
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 _DIRECTORY: Final = getattr(os, "O_PATH", 0) | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LISTED: Final = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _RESERVED: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-_MOST_DIRECTORIES: Final = 100_000
 _ATTEMPTS: Final = 100
 _COUNTED: Final = 50
 # It became something else meanwhile, or somebody put something into the name that was reserved.
@@ -110,13 +106,6 @@ class Handle:
         finally:
             os.close(descriptor)
         return found if len(found) <= most else None
-
-    def directories(self) -> Iterator[str]:
-        """Yield the names of the directories in it, as far as they can be listed."""
-        for name in self.names(_MOST_DIRECTORIES) or ():
-            status = self.status(name)
-            if status is not None and stat.S_ISDIR(status.st_mode):
-                yield name
 
     def writable(self) -> _Writable:
         """Return what makes the directory writable to its owner for a while: a command may have closed it."""

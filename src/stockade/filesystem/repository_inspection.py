@@ -48,6 +48,7 @@ _STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "la
 _OWN_PARTS: Final = frozenset({"objects", "refs", "hooks", "info", "logs", "worktrees", "modules", "lfs"})
 _LARGEST_INDEX: Final = 1 << 28
 _DEEPEST_MODULE: Final = 32
+_MOST_MODULES: Final = 100_000
 _DEEPEST_CHAIN: Final = 8
 _TOO_LARGE: Final = "it is larger than an index of any use"
 _SHA1: Final = 20
@@ -195,7 +196,7 @@ class RepositoryInspection:
             self._named(path)
         for directory in _LEGACY:
             self._remotes(handle, directory)
-        self._modules(handle, worktree or above, depth=0)
+        self._modules(handle, worktree or above)
         self._steps(handle, since)
         if worktree:
             self._programs(handle, worktree)
@@ -284,33 +285,37 @@ class RepositoryInspection:
                 self._repository(handle, "")
         self._todo.append(path)
 
-    def _modules(self, handle: Handle, worktree: str, *, depth: int) -> None:
+    def _modules(self, handle: Handle, worktree: str) -> None:
         """Look at the repositories of submodules, which git on the host takes as soon as a submodule is checked out."""
-        modules = handle.below("modules") if depth == 0 else handle
+        modules = handle.below("modules")
         if modules is None:
             if handle.is_link("modules"):
                 self.offend(handle, "modules", "git on the host follows this link to repositories of submodules")
             return
-        try:
-            for name in modules.names(_MOST) or ():
-                if modules.is_link(name):
-                    self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
-                below = modules.below(name)
-                if below is None or name in _OWN_PARTS:
-                    continue
-                with below:
-                    if is_bare(below):
-                        self._repository(below, "", above=worktree)
-                if depth < _DEEPEST_MODULE:
-                    deeper = modules.below(name)
-                    if deeper is not None:
-                        with deeper:
-                            self._modules(deeper, worktree, depth=depth + 1)
-                else:
+        with modules:
+            names = modules.names(_MOST_MODULES)
+            if names is None:
+                self.offend(handle, "modules", "it has more entries than can be looked at")
+            self._walk_modules(modules, names or (), worktree, depth=0)
+
+    def _walk_modules(self, modules: Handle, names: Iterable[str], worktree: str, *, depth: int) -> None:
+        """Look at the entries of a directory below ``modules``: a submodule's name may hold slashes."""
+        for name in names:
+            if modules.is_link(name):
+                self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
+            below = modules.below(name)
+            if below is None or name in _OWN_PARTS:
+                continue
+            with below:
+                if is_bare(below):
+                    self._repository(below, "", above=worktree)
+                deeper = below.names(_MOST_MODULES)
+                if depth >= _DEEPEST_MODULE:
                     self.offend(modules, name, "it lies deeper than the repository of any submodule")
-        finally:
-            if modules is not handle:
-                modules.close()
+                elif deeper is None:
+                    self.offend(modules, name, "it has more entries than can be looked at")
+                else:
+                    self._walk_modules(below, deeper, worktree, depth=depth + 1)
 
     def _programs(self, handle: Handle, worktree: str) -> None:
         """Look at what the user's own configs name by a path that is relative to the work tree."""
