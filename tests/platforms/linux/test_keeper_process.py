@@ -2,16 +2,22 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import subprocess
 import sys
 import textwrap
+from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.platforms.linux import keeper_process
+from stockade.platforms.linux import bubblewrap, keeper_process
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.skipif(os.uname().sysname != "Linux", reason="the walls of Linux need Linux")
 
+PATIENCE = 20.0
 #: A program with handlers, open files and secrets of its own, which tells what its keeper has of them.
 OWNER = """
 import json, os, signal, sys, threading
@@ -128,3 +134,18 @@ except UnavailableError as error:
 """
     ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "somebody killed them: try again\n", "")
+
+
+def test_a_keeper_whose_bubblewrap_died_before_it_could_ask_to_die_with_it_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty = tmp_path / "bwrap"
+    hasty.write_text('#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\n"$@" &\n')
+    hasty.chmod(0o755)
+    monkeypatch.setattr(bubblewrap, "PLACES", (str(hasty),))
+    pid, channel = keeper_process.spawn("bubblewrap", "")
+    assert os.waitpid(pid, 0) == (pid, 0)
+    ended, _, _ = select.select([channel.fileno()], [], [], PATIENCE)
+    said = channel.receive(wait=False) if ended else "nothing: it goes on without its parent"
+    channel.close()
+    assert said is None

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import time
 from typing import TYPE_CHECKING
+
+import pytest
 
 from stockade.platforms.linux import identity, kernel
 from stockade.platforms.linux.locked_tree import Holder, LockedTree
@@ -96,3 +99,18 @@ def test_a_holder_ends_with_the_other_side() -> None:
         finally:
             os._exit(0)
     assert os.waitpid(child, 0) == (child, 0)
+
+
+def test_a_holder_that_is_killed_is_an_interruption_and_no_refusal(monkeypatch: pytest.MonkeyPatch) -> None:
+    write_maps = identity.write_maps
+
+    def kill_first(process: bytes, users: bytes, groups: bytes, *, keep_groups: bool) -> None:
+        os.kill(int(process), signal.SIGKILL)
+        os.waitid(os.P_PID, int(process), os.WEXITED | os.WNOWAIT)
+        write_maps(process, users, groups, keep_groups=keep_groups)
+
+    monkeypatch.setattr(identity, "write_maps", kill_first)
+    users, groups = b"%d %d 1" % (os.geteuid(), os.geteuid()), b"%d %d 1" % (os.getegid(), os.getegid())
+    with pytest.raises(InterruptedError):
+        # Root may write the maps of a dead process. Then its silence tells.
+        Holder(users, groups).hear()

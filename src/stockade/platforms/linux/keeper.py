@@ -40,12 +40,11 @@ _NO_PROCESSES = b"the kernel gives no /proc of its own here"
 def main(passage: str, leavings: str) -> None:
     """Serve one session; returns when it is over. If its owner was killed, clean up after it."""
     kernel.close_from(CHANNEL + 1)
-    if passage != "direct":
-        # The owner's child is bubblewrap then: who ends that means this process. Nothing waits for it to clean up.
-        kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
     channel = Channel.adopt(CHANNEL)
     packet = channel.receive()
     if packet is None or packet.kind != message.OWNER:
+        return
+    if passage != "direct" and not _follow_parent(channel):
         return
     (owner,) = packet.descriptors
     program()  # the usual one, while there is no plan yet
@@ -55,6 +54,16 @@ def main(passage: str, leavings: str) -> None:
         from stockade.platforms.linux.cleanup import clean_up
 
         clean_up(leavings)
+
+
+def _follow_parent(channel: Channel) -> bool:
+    """Die with bubblewrap, the owner's child: to end that is to end this process. Tell whether it lives.
+
+    It may have died before the kernel knew of the wish, so the owner says which process it was.
+    """
+    kernel.prctl(kernel.PR_SET_PDEATHSIG, _SIGKILL)
+    packet = channel.receive()
+    return packet is not None and packet.kind == message.PARENT and packet.number == os.getppid()
 
 
 def _serve(owner: int, channel: Channel) -> None:

@@ -47,13 +47,17 @@ def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
     try:
         streams = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(_CHANNEL)]
         actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL), *streams]
-        return os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True), mine
+        pid = os.posix_spawn(words[0], words, {}, file_actions=actions, setsid=True)
     except OSError as error:
         mine.close()
         text = f"cannot start the sandbox's helper {words[0]}: {error.strerror}"
         raise UnavailableError(text, _hint(error)) from error
     finally:
         theirs.close()
+    if passage != "direct":
+        with suppress(OSError):  # a keeper that was killed is noticed by its channel, as at any other time
+            mine.send(Packet(message.PARENT, pid))
+    return pid, mine
 
 
 def can_fork() -> bool:

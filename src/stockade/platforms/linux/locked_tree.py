@@ -62,7 +62,13 @@ class Holder:
         os.close(theirs)
         os.close(mine)
         self.hear()
-        identity.write_maps(b"%d" % self.pid, users, groups, keep_groups=True)
+        try:
+            identity.write_maps(b"%d" % self.pid, users, groups, keep_groups=True)
+        except OSError:
+            if os.waitpid(self.pid, os.WNOHANG) == (0, 0):
+                raise
+            # A dead process's maps cannot be written. That is no refusal: the next try is not to take another passage.
+            raise OSError(EINTR, os.strerror(EINTR)) from None
 
     def take(self, *, fresh_processes: bool) -> LockedTree:
         """Have the tree copied as it is now, with nothing in its ``/proc`` if every command gets a fresh one."""
