@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.filesystem import inspection
 from stockade.filesystem.cover import Cover, Covers
 from stockade.filesystem.inspection import Ground, Inspection
 from stockade.filesystem.plan import Mount, Operation, Plan
@@ -18,7 +19,13 @@ def looked(
     root: Path, *, changed: tuple[str, ...] = (), replaced: tuple[str, ...] = (), seen: tuple[str, ...] = ()
 ) -> list[str]:
     covers = Covers([Cover(Plan(mounts=(Mount(Operation.WRITABLE, str(root), "a root"),)))])
-    ground = Ground(
+    changes = [f"{root}/{name}".rstrip("/") for name in changed]
+    found = Inspection().look(covers, ground(root, *seen), changes, [f"{root}/{name}" for name in replaced])
+    return sorted(finding.path.removeprefix(f"{root}/") for finding in found)
+
+
+def ground(root: Path, *seen: str) -> Ground:
+    return Ground(
         depth=3,
         configs=False,
         spared=lambda _: False,
@@ -28,10 +35,6 @@ def looked(
         since=0,
         links=lambda _path, _signature: None,
     )
-    found = Inspection().look(
-        covers, ground, [f"{root}/{name}".rstrip("/") for name in changed], [f"{root}/{name}" for name in replaced]
-    )
-    return sorted(finding.path.removeprefix(f"{root}/") for finding in found)
 
 
 @pytest.fixture
@@ -58,3 +61,13 @@ def test_below_what_was_replaced_everything_is_searched(root: Path) -> None:
 
 def test_nothing_changed_nothing_is_found(root: Path) -> None:
     assert looked(root) == []
+
+
+def test_a_search_that_was_cut_says_so_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inspection, "_MOST", 2)
+    covers = Covers([Cover(Plan(mounts=(Mount(Operation.WRITABLE, str(root), "a root"),)))])
+    session = Inspection()
+
+    (told,) = (finding for finding in session.look(covers, ground(root), [str(root)]) if not finding.path)
+    assert told.failure == f'below "{root}" there are more than 2 directories'
+    assert session.look(covers, ground(root), [str(root)]) == []

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.filesystem import repository_inspection
 from stockade.filesystem.cover import Cover, Covers
 from stockade.filesystem.finding import Memo
 from stockade.filesystem.plan import Mount, Operation, Plan
@@ -23,11 +25,13 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-def looked(root: Path, *closed: str, memo: Memo | None = None, spared: str = "nothing") -> list[str]:
+def looked(
+    root: Path, *closed: str, memo: Memo | None = None, spared: str = "nothing", since: int = 0
+) -> list[str]:
     mounts = [Mount(Operation.WRITABLE, str(root), "a root")]
     mounts += [Mount(Operation.READ_ONLY, f"{root}/{name}", "protected") for name in closed]
     covers = Covers([Cover(Plan(mounts=tuple(mounts)))])
-    look = RepositoryInspection(covers, memo or Memo(), configs=False, spared=lambda path: spared in path)
+    look = RepositoryInspection(covers, memo or Memo(), configs=False, spared=lambda path: spared in path, since=since)
     look.look_at([f"{root}/sub"])
     return [finding.path.removeprefix(f"{root}/") for finding in look.findings]
 
@@ -69,3 +73,56 @@ def test_an_index_that_no_git_writes_is_set_aside(root: Path) -> None:
     (root / "sub/.git/index").write_bytes(b"DIRC" + bytes(40))
 
     assert looked(root) == ["sub/.git/index"]
+
+
+def test_names_that_are_not_there_use_up_nothing(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_inspection, "_MOST", 3)
+    link(root / "sub", *(f"missing{number}" for number in range(10)), "sub2")
+    subprocess.run(["git", "init", "-q", str(root / "sub/sub2")], check=True)
+    (root / "sub/sub2/.git/config").write_text("[alias]\nx = y\n")
+
+    assert looked(root) == ["sub/sub2/.git/config"]
+
+
+def test_repositories_beyond_number_are_none_any_more(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_inspection, "_MOST", 3)
+    names = [f"sub{number}" for number in range(5)]
+    link(root / "sub", *names)
+    for name in names:
+        subprocess.run(["git", "init", "-q", str(root / "sub" / name)], check=True)
+
+    assert looked(root, since=time.time_ns() + 10**9) == []  # they are older than the commands
+    set_aside = looked(root)
+    assert len(set_aside) == 3
+    assert set(set_aside) < {f"sub/{name}/.git/HEAD" for name in names}
+    assert looked(root) == []
+
+
+def test_an_index_with_too_many_links_in_all_is_set_aside(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(repository_inspection, "_MOST_LINKS_OF_ALL", 5)
+    link(root / "sub", *(f"sub{number}" for number in range(5)))
+    assert looked(root) == []
+    link(root / "sub", "one-more")
+
+    assert looked(root) == ["sub/.git/index"]
+
+
+def test_stores_of_submodules_beyond_number_go_with_their_directory(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(repository_inspection, "_MOST_MODULES", 5)
+    modules = root / "sub/.git/modules"
+    for number in range(5):
+        (modules / f"x{number}").mkdir(parents=True)
+    assert looked(root) == []
+    (modules / "one-more").mkdir()
+    assert looked(root) == ["sub/.git/modules"]
+    for number in range(6):
+        (modules / f"deep/x{number}").mkdir(parents=True)
+
+    assert looked(root) == ["sub/.git/modules/deep"]
+
+
+def link(repository: Path, *names: str) -> None:
+    entries = "".join(f"160000 {'1' * 40}\t{name}\n" for name in names)
+    subprocess.run(["git", "update-index", "--index-info"], input=entries, text=True, cwd=repository, check=True)

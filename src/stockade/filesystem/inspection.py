@@ -17,7 +17,8 @@ from __future__ import annotations
 import os
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.filesystem.finding import Memo, signature_of
+from stockade.escape import escape
+from stockade.filesystem.finding import Finding, Memo, signature_of
 from stockade.policy.protected import OBEYED, UNSEARCHED
 from stockade.value import Value
 
@@ -25,15 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from stockade.filesystem.cover import Covers
-    from stockade.filesystem.finding import Finding
 
 _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
 _BARE: Final = ("HEAD", "commondir", "objects")
 _ENOUGH: Final = 2
 _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
-#: So many directories are listed in one look; a command that makes more keeps its own result waiting for a while only.
+#: So many directories are listed below one; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
+_UNSEEN: Final = "what the command left could not be looked at"
 
 
 class Ground(Value):
@@ -68,6 +69,7 @@ class Inspection:
         self._memo = Memo()
         self._spots: dict[str, None] = {}
         self._walked: set[str] = set()
+        self._cut: set[str] = set()
         #: The known repositories as of the last look at all of them, and those whose index leads somewhere.
         self._asked: tuple[str, ...] = ()
         self._leading: dict[str, None] = {}
@@ -90,13 +92,14 @@ class Inspection:
     ) -> list[Finding]:
         """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``."""
         holders: dict[str, None] = {}
+        found: list[Finding] = []
         for directories, whole in ((changed, False), (replaced, True)):
             for directory in directories:
                 holder, inside, _ = f"{directory}/".partition("/.git/")
                 if inside:
                     holders[holder] = None
                 elif "/node_modules/" not in f"{directory}/":
-                    self._list(directory, covers, ground, whole=whole)
+                    found += self._list(directory, covers, ground, whole=whole)
         # An index that was read while commands ran is read again at the end, see ``_forget``.
         holders.update(dict.fromkeys(root for root in covers.roots if ground.again or _has_state(root)))
         if ground.last:
@@ -105,8 +108,8 @@ class Inspection:
         # These are read in any case, and what the plan has read of them may be out of date.
         holders.update(dict.fromkeys(self._stirred(ground, but=frozenset(holders))))
         if not (holders or self._spots or ground.bare):
-            return []
-        found = self._look_at(covers, ground, holders)
+            return found
+        found += self._look_at(covers, ground, holders)
         self._leading = {holder: None for holder in self._leading if self._leads(holder)}
         return found
 
@@ -177,11 +180,11 @@ class Inspection:
 
     # Finding what is new
 
-    def _list(self, directory: str, covers: Covers, ground: Ground, *, whole: bool) -> None:
-        """Note what is in a directory, and below it in directories that are new, or in all of them."""
+    def _list(self, directory: str, covers: Covers, ground: Ground, *, whole: bool) -> list[Finding]:
+        """Note what is in a directory, and below it in directories that are new, or in all; return if that was cut."""
         root = covers.root_of(directory)
         if root is None:
-            return
+            return []
         if directory.rpartition("/")[2] in OBEYED:
             # Of these the entries count, and the directory that holds it knows which.
             directory = directory.rpartition("/")[0]
@@ -195,6 +198,10 @@ class Inspection:
                 if whole or not (ground.seen(path) or path in self._walked):
                     self._walked.add(path)
                     todo.append((path, level + 1))
+        if not todo or directory in self._cut:
+            return []
+        self._cut.add(directory)
+        return [Finding("", "", _UNSEEN, f'below "{escape(directory)}" there are more than {_MOST:,} directories')]
 
     def _entries(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
         """Note a directory if something in it is to be looked at; return the directories in it that are searched."""

@@ -5,7 +5,8 @@ repositories at the gitlinks of its index, and so on. The rules:
 
 - What a mount covered for every command that ran (``stockade.filesystem.cover``) was not theirs to change, and is left.
 - Every step follows no link (``stockade.filesystem.handle``), and nothing outside the writable places is touched.
-- Each repository is visited once in a look, and no more than ``_MOST`` are: a circle ends, and so does a flood.
+- Each repository is visited once in a look, so a circle ends. Of more than ``_MOST`` those that commands made lose their
+  ``HEAD``, and of more than ``_MOST_LINKS`` gitlinks an index goes: a flood ends, and nothing passes in it.
 - A file that was found harmless is not read again as long as its inode, size and times stay (ctime cannot be set).
 - Nothing raises: what cannot be looked at is told or left, as git on the host could not use it either.
 """
@@ -41,7 +42,9 @@ if TYPE_CHECKING:
 _MOST: Final = 10_000
 _MOST_HOOKS: Final = 40
 _LEGACY: Final = ("remotes", "branches")
+#: So many gitlinks of one index are followed, and so many in one look.
 _MOST_LINKS: Final = 2_000
+_MOST_LINKS_OF_ALL: Final = 200_000
 #: The prompt that comes with git shows these numbers, and bash runs what is in them.
 _STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "last")}
 #: What a repository has of its own: no submodule is in there.
@@ -50,6 +53,7 @@ _LARGEST_INDEX: Final = 1 << 28
 _DEEPEST_MODULE: Final = 32
 _MOST_MODULES: Final = 100_000
 _DEEPEST_CHAIN: Final = 8
+_TOO_MANY: Final = "there are more repositories than can be looked at"
 _TOO_LARGE: Final = "it is larger than an index of any use"
 _SHA1: Final = 20
 _SHA256: Final = 32
@@ -84,6 +88,7 @@ class RepositoryInspection:
         self._visited: set[str] = set()
         self._stores: set[tuple[str, str]] = set()
         self._depth = 0
+        self._followed = 0
         self._todo: list[str] = []
         self.findings: list[Finding] = []
 
@@ -92,7 +97,7 @@ class RepositoryInspection:
         self._todo += holders
         while self._todo:
             holder = self._todo.pop()
-            if holder in self._visited or len(self._visited) > _MOST:
+            if holder in self._visited:
                 continue
             self._visited.add(holder)
             handle = Handle.reach(holder)
@@ -177,9 +182,12 @@ class RepositoryInspection:
 
     def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
         """Look at a repository's own files, and note the directories at the gitlinks of its index."""
-        if (handle.path, worktree) in self._stores or len(self._stores) > _MOST:
+        if (handle.path, worktree) in self._stores:
             return
         self._stores.add((handle.path, worktree))
+        # Without a HEAD git takes it for no repository. What is older than the commands is looked at in any case.
+        if len(self._stores) > _MOST and self.offend(handle, "HEAD", _TOO_MANY, max(since, self._since)):
+            return
         self._depth += 1
         if self._depth > _DEEPEST_CHAIN:
             self.offend(handle, "commondir", "one repository leads to the next, without an end")
@@ -356,7 +364,8 @@ class RepositoryInspection:
                     self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
                 return []
             self._memo.indexes[handle.path] = known
-        if len(known[1]) > _MOST_LINKS:
+        self._followed += len(known[1])
+        if len(known[1]) > _MOST_LINKS or self._followed > _MOST_LINKS_OF_ALL:
             self.offend(handle, "index", "it has more gitlinks than can be looked at")
             return []
         if any(path.endswith("/") and os.path.lexists(f"{worktree}/{path}") for path in known[1]):
