@@ -25,9 +25,7 @@ def root(tmp_path: Path) -> Path:
     return made
 
 
-def looked(
-    root: Path, *closed: str, memo: Memo | None = None, spared: str = "nothing", since: int = 0
-) -> list[str]:
+def looked(root: Path, *closed: str, memo: Memo | None = None, spared: str = "nothing", since: int = 0) -> list[str]:
     mounts = [Mount(Operation.WRITABLE, str(root), "a root")]
     mounts += [Mount(Operation.READ_ONLY, f"{root}/{name}", "protected") for name in closed]
     covers = Covers([Cover(Plan(mounts=tuple(mounts)))])

@@ -5,8 +5,8 @@ repositories at the gitlinks of its index, and so on. The rules:
 
 - What a mount covered for every command that ran (``stockade.filesystem.cover``) was not theirs to change, and is left.
 - Every step follows no link (``stockade.filesystem.handle``), and nothing outside the writable places is touched.
-- Each repository is visited once in a look, so a circle ends. Of more than ``_MOST`` those that commands made lose their
-  ``HEAD``, and of more than ``_MOST_LINKS`` gitlinks an index goes: a flood ends, and nothing passes in it.
+- Each repository is visited once in a look, so a circle ends. Of more than ``_MOST`` those that commands made lose
+  their ``HEAD``, and of more than ``_MOST_LINKS`` gitlinks an index goes: a flood ends, and nothing passes in it.
 - A file that was found harmless is not read again as long as its inode, size and times stay (ctime cannot be set).
 - Nothing raises: what cannot be looked at is told or left, as git on the host could not use it either.
 """

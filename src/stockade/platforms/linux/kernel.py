@@ -75,6 +75,7 @@ _CLOEXEC = 1
 _CLOSE_RANGE_CLOEXEC = 4
 _PIDFD_THREAD = os.O_EXCL
 _TIOCSCTTY = 0x540E
+_NS_GET_USERNS = 0xB701
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_RUNNING = 0x1 | 0x40
 _CAPABILITY_VERSION_3 = 0x2008_0522
@@ -106,6 +107,15 @@ def unshare(flags: int) -> None:
 def setns(descriptor: int, flags: int) -> None:
     """Enter the namespaces that a namespace file or a pidfd stands for."""
     _checked(_libc.setns(ctypes.c_int(descriptor), ctypes.c_int(flags)))
+
+
+def enter_owner(namespace: int) -> None:
+    """Enter the user namespace to which another namespace, given by its file, belongs (``NS_GET_USERNS``)."""
+    user = _checked(_libc.ioctl(ctypes.c_int(namespace), ctypes.c_ulong(_NS_GET_USERNS), ctypes.c_int(0)))
+    try:
+        setns(user, CLONE_NEWUSER)
+    finally:
+        os.close(user)
 
 
 def prctl(option: int, first: int = 0) -> None:

@@ -2,8 +2,8 @@
 
 A connection from the host to a server in the session must be made by a socket of the session's network namespace.
 The proxy may not enter that, so this process does, and does nothing else. Started by the owner as ``python -I -S`` with
-one ``SOCK_SEQPACKET`` socket as descriptor 3; the owner's first packet brings the namespaces, the answer says whether
-they could be entered. Then whoever holds the other end may ask, with one packet of one byte each: ``4`` for IPv4 and
+one ``SOCK_SEQPACKET`` socket as descriptor 3; the owner's first packet brings the namespace, the answer says whether
+it could be entered. Then whoever holds the other end may ask, with one packet of one byte each: ``4`` for IPv4 and
 ``6`` for IPv6. The answer is the same byte with a non-blocking TCP socket (``SCM_RIGHTS``), or ``!`` and the kernel's
 error number in decimal, without one.
 
@@ -67,7 +67,7 @@ class Porter:
         """Start one for the session with these namespaces (``session.descriptors``), which stay the caller's."""
         pid, channel = _spawn()
         try:
-            channel.send(Packet(_ENTER, 0, b"", shared[:2]))
+            channel.send(Packet(_ENTER, 0, b"", shared[:1]))
             return cls(pid, os.pidfd_open(pid), channel)
         except OSError as error:
             channel.close()
@@ -161,10 +161,10 @@ def main() -> None:
         return  # whoever asked is gone
 
 
-def _enter(user: int, net: int) -> None:
+def _enter(net: int) -> None:
     """Become a process of the session without any rights in it, and none outside."""
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
-    kernel.setns(user, kernel.CLONE_NEWUSER)
+    kernel.enter_owner(net)
     kernel.setns(net, kernel.CLONE_NEWNET)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.limit_bounding_set(0)

@@ -1,10 +1,12 @@
-"""What all jails of a session share: one private localhost, one name, one set of System V objects.
+"""What all jails of a session share: one private localhost and one set of System V objects.
 
 These namespaces belong to a user namespace that lies above every jail's. So a new jail (for another plan) joins the
-localhost of the one before, and root inside a jail has no rights over any of it.
+localhost of the one before, and root inside a jail has no rights over any of it. The name of the machine belongs to
+that user namespace, too, so nobody inside can change it, and each jail may have a copy of its own.
 
-Rules: entered before a jail's own namespaces are made; the owner holds the descriptors, so that they outlive jails.
-Source of truth: setns(2), user_namespaces(7), network_namespaces(7).
+Rules: entered before a jail's own namespaces are made; the owner holds the descriptors, so that they outlive jails. It
+holds no more than it must, for each sandbox of a program counts against that program's limit.
+Source of truth: setns(2), ioctl_ns(2), user_namespaces(7), network_namespaces(7).
 """
 
 from __future__ import annotations
@@ -15,10 +17,8 @@ from stockade.platforms.linux import kernel
 from stockade.platforms.linux.entrance import Entrances
 
 _SHARED = (
-    (b"user", kernel.CLONE_NEWUSER),
     (b"net", kernel.CLONE_NEWNET),
     (b"ipc", kernel.CLONE_NEWIPC),
-    (b"uts", kernel.CLONE_NEWUTS),
 )
 _ANY_PORT = b"/proc/sys/net/ipv4/ip_unprivileged_port_start"
 
@@ -58,7 +58,8 @@ def open_entrances(host_ports: list[bytes], *, new: bool) -> Entrances:
 
 
 def enter(shared: tuple[int, ...]) -> None:
-    """Enter those that an earlier jail of the session made."""
+    """Enter those that an earlier jail of the session made, and make the rest anew."""
+    kernel.enter_owner(shared[0])
     for descriptor, (_, kind) in zip(shared, _SHARED, strict=True):
         kernel.setns(descriptor, kind)
-    kernel.unshare(kernel.CLONE_NEWNS)
+    kernel.unshare(kernel.CLONE_NEWNS | kernel.CLONE_NEWUTS)
