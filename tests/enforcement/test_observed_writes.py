@@ -413,6 +413,35 @@ def test_protected_and_denied_places_are_told_with_their_rule(ground: Any) -> No
     assert told == expected
 
 
+LINKS = """
+import errno, os
+def chain(text, count):
+    for number in range(count):
+        end = str(number + 1) if number + 1 < count else "end"
+        os.symlink(text + os.getcwd().lstrip("/") + "/" + end, "new")
+        os.rename("new", str(number))
+os.mkdir("end")
+for text, links in (("../" * 1300, 38), ("/" + "dev/../" * 500, 38), ("/", 15)):
+    chain(text, links)
+    for call in (os.mkdir, lambda path: os.open(path, os.O_CREAT | os.O_WRONLY), os.rmdir,
+                 lambda path: os.rename(path, "moved"), lambda path: os.chmod(path, 0o2755)):
+        try:
+            call("0/made")
+            print("done", end=" ")
+        except OSError as error:
+            print(errno.errorcode[error.errno], end=" ")
+    print(flush=True)
+"""
+
+
+def test_a_way_through_thousands_of_names_is_refused_as_the_kernel_refuses_too_many_links(ground: Any) -> None:
+    with ground.sandbox() as sandbox:
+        done = sandbox.run(["python3", "-c", LINKS])
+
+    assert done.stdout.splitlines() == [b"ELOOP " * 5, b"ELOOP " * 5, b"done EISDIR done ENOENT ENOENT "], done.stderr
+    assert done.violations == ()
+
+
 def test_the_same_again_is_a_number_and_a_flood_is_bounded(ground: Any) -> None:
     sandbox = ground.sandbox()
     out = ground.outside

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from errno import ENOENT, ENOSPC
 from socket import AF_INET, socket
 from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.platforms.linux import message
+from stockade.platforms.linux import kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.connection import Attempt
-from stockade.platforms.linux.slow_callers import SLOW
-from stockade.platforms.linux.supervisor import Supervision, Supervisor
+from stockade.platforms.linux.supervisor import Supervision, Supervisor, follow_no_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 KEY = (b"write", b"/x")
 ASKED = (1, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -88,24 +89,35 @@ def test_a_connection_that_cannot_be_watched_is_looked_at_all_the_same(
     assert connections.waiting == {}
 
 
-def test_a_caller_of_long_ways_gets_the_answer_that_has_a_price(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the first of its calls is answered by the kernel's own resolution; other callers are not concerned."""
-    supervisor, clock, answered = ends.supervisor, [0.0], []
-    supervisor.listeners[98] = 6
+def test_where_links_are_followed_no_answer_is_quick(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    careful = Supervisor(ends.channels[1], ends.channels[3], ends.supervision, follows_links=True)
+    answered: list[str] = []
+    calls = [(1, os.getpid(), 0, number, 0, 0, *[0] * 6) for number in careful.changes]
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.receive", lambda _: calls.pop())
+    monkeypatch.setattr(careful, "observe", lambda *_: answered.append("walk"))
+    while calls:
+        careful.hear(99)
+    careful.own.close()
+    assert answered == ["walk"] * len(ends.supervisor.quick)
 
-    def resolve(*_: object) -> bool:
-        clock[0] += 2 * SLOW
-        answered.append("quick")
-        return True
 
-    monkeypatch.setattr("stockade.platforms.linux.supervisor.monotonic", lambda: clock[0])
-    monkeypatch.setattr("stockade.platforms.linux.supervisor.receive", lambda _: ASKED)
-    monkeypatch.setattr("stockade.platforms.linux.supervisor.let_go", lambda *_: True)
-    monkeypatch.setattr(supervisor, "observe", lambda *_: answered.append("walk"))
-    supervisor.quick = {ASKED[3]: resolve}
-    for listener in (99, 99, 99, 98, 98):
-        supervisor.hear(listener)
-    assert answered == ["quick", "walk", "walk", "quick", "walk"]
+def test_in_its_own_mounts_it_follows_no_link(tmp_path: Path) -> None:
+    folder = os.fsencode(tmp_path)
+    (tmp_path / "file").touch()
+    (tmp_path / "link").symlink_to("file")
+    reader, writer = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            kernel.unshare(kernel.CLONE_NEWUSER | kernel.CLONE_NEWNS)
+            found = follow_no_links(), os.access(folder + b"/file", os.R_OK), os.access(folder + b"/link", os.R_OK)
+            os.write(writer, f"{found}; {os.readlink(folder + b'/link')!r}".encode())
+        finally:
+            os._exit(0)
+    os.close(writer)
+    os.waitpid(child, 0)
+    with os.fdopen(reader) as answer:
+        assert answer.read() == "(True, True, False); b'file'"
 
 
 def test_whoever_was_due_and_not_looked_at_is_the_first_next_time(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,9 +20,6 @@ _ATTRIBUTES, _MOUNT_ROOT = 9, 0x20  # STATX_ATTR_MOUNT_ROOT, in the second byte 
 _MOUNT = slice(144, 152)
 _READ_ONLY = 1  # ST_RDONLY
 _PROC = 0x9FA0  # PROC_SUPER_MAGIC
-_AT_EMPTY_PATH = 0x1000
-_STATX_INO = 0x100
-_NUMBER, _DEVICE = slice(32, 40), slice(136, 144)
 _OPENAT2 = 437
 _NO_SYMLINKS = 0x04
 
@@ -49,13 +46,6 @@ _how_at, _how_bytes = ctypes.addressof(_how), ctypes.sizeof(_how)
 def enter(directory: int, path: bytes) -> int:
     """Open the directory at a path below another one; -1 if there is a link on the way, or if it fails."""
     return int(_enter(_OPENAT2, directory, path, _how_at, _how_bytes))
-
-
-def identity_of(descriptor: int) -> bytes:
-    """Return what only this place has: its mount, its device and its number; empty if nobody knows."""
-    if _statx(descriptor, b"", _AT_EMPTY_PATH | _AT_NO_AUTOMOUNT, _STATX_MNT_ID | _STATX_INO, _buffer_at):
-        return b""
-    return bytes(_bytes[_MOUNT] + _bytes[_DEVICE] + _bytes[_NUMBER])
 
 
 def is_mount(path: bytes) -> bool:

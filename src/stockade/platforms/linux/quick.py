@@ -5,7 +5,9 @@ For each call that changes files there is one function. It takes the thread and 
 the kernel as seldom as can be, and makes hardly any objects: the caller of every such call waits for it.
 
 Rules: a "yes" needs the kernel's word about the path as it is written, at this moment. No answer is remembered: a
-directory may be another one the next time. Errors leave as ``OSError`` and mean ``False``.
+directory may be another one the next time. The kernel is asked in the supervisor's own mounts, in which it follows no
+link (see ``supervisor``): forty of them may be 50,000 names, in one call that nobody can interrupt, while all other
+commands wait. Errors leave as ``OSError`` and mean ``False``.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ _WORKING_DIRECTORY = 0xFFFF_FF9C  # AT_FDCWD, of which the kernel takes the lowe
 _WORD = 0xFFFF_FFFF
 _EXCLUSIVE = os.O_CREAT | os.O_EXCL
 _CREATING = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
-#: The caller has its own of these: by way of them, a path that is looked up from outside means something else.
+#: The caller has its own of these: a path into them means something else here.
 _OWN = (b"/proc/", b"/dev/")
 #: What C libraries make of a call on an open file for which they have none.
 _OWN_FILES = b"/proc/self/fd/"
@@ -58,15 +60,20 @@ def _located(use: Use) -> Callable[[int, Notification], bytes]:
     """Return what makes a path that means here what the caller's means there; empty if it is none."""
     at, directory = ARGUMENTS + use.path, ARGUMENTS + use.directory
     has_directory = use.directory != NO_ARGUMENT
+    readlink = os.readlink
 
     def locate(thread: int, asked: Notification) -> bytes:
         address = asked[at]
         text = read_text(thread, address) if address else b""
-        if text[:1] == b"/" or not text:
-            return _seen_from_outside(thread, text) if text.startswith(_OWN) else text
-        if has_directory and (start := asked[directory] & _WORD) != _WORKING_DIRECTORY:
-            return b"%d/fd/%d/%b" % (thread, start, text)
-        return b"%d/cwd/%b" % (thread, text)
+        if text[:1] != b"/":
+            if not text:
+                return text
+            if has_directory and (start := asked[directory] & _WORD) != _WORKING_DIRECTORY:
+                place = readlink(b"%d/fd/%d" % (thread, start))
+            else:
+                place = readlink(b"%d/cwd" % thread)
+            text = b"%b/%b" % (place, text) if place != b"/" else place + text
+        return _seen_from_outside(thread, text) if text.startswith(_OWN) else text
 
     return locate
 
@@ -75,7 +82,8 @@ def _seen_from_outside(thread: int, path: bytes) -> bytes:
     """Return a path that means here what the caller's own means there, if there is one."""
     if path.startswith(_OWN_FILES) and (number := path[len(_OWN_FILES) :]).isdigit():
         return b"%d/fd/%b" % (thread, number)
-    return b"%d/root%b" % (thread, path) if path.startswith(_OWN_MEMORY) else path
+    # This one part of its devices is everybody's. The dot lets it not be taken for any other of them.
+    return b"/." + path if path.startswith(_OWN_MEMORY) else path
 
 
 def _of_descriptor(index: int) -> Quick:
@@ -120,7 +128,8 @@ def _of_creation(use: Use, absent: frozenset[bytes]) -> Quick:
         if os.access(above or b"/", os.W_OK) or os.access(path, os.F_OK, follow_symlinks=False):
             return True
         # Who makes a whole way tries its end first: without what is above it, nothing can be made there anyway.
-        return glance.is_missing(above or b"/")
+        # A way up may lead to what is the caller's own, and missing only here.
+        return b"/../" not in path and glance.is_missing(above or b"/")
 
     return possible
 

@@ -17,7 +17,7 @@ import gc
 import os
 import resource
 import select
-from errno import EACCES, EPERM
+from errno import EACCES, ELOOP, EPERM
 from time import monotonic
 
 from stockade.platforms.linux import kernel, message, notification
@@ -29,9 +29,9 @@ from stockade.platforms.linux.notification import let_go, receive
 from stockade.platforms.linux.onlooker import Onlooker
 from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
-from stockade.platforms.linux.slow_callers import SLOW, SlowCallers
 from stockade.platforms.linux.syscalls import arch_of
 from stockade.platforms.linux.unix_diag import Listeners
+from stockade.platforms.linux.walk import DearPathError
 from stockade.suppress import suppress
 
 TYPE_CHECKING = False
@@ -75,8 +75,10 @@ class Supervision:
 class Supervisor:
     """The loop."""
 
-    def __init__(self, launcher: Channel, owner: Channel, supervision: Supervision) -> None:
-        """Take the channels to the launcher, and past it to the owner."""
+    def __init__(
+        self, launcher: Channel, owner: Channel, supervision: Supervision, *, follows_links: bool = False
+    ) -> None:
+        """Take the channels to the launcher, and past it to the owner; where links are followed, nothing is quick."""
         self.launcher = launcher
         self.owner = owner
         self.onlooker = Onlooker(supervision.root, supervision.absent, supervision.capabilities)
@@ -92,9 +94,10 @@ class Supervisor:
         self.changes = changes(arch)
         self.chmods = chmods(arch)
         self.quick = quick(self.changes, self.onlooker.absent_names)
+        if follows_links:
+            self.quick = dict.fromkeys(self.changes, _nothing)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
-        self.slow = SlowCallers()
         self.poller = select.epoll()
         self.poller.register(launcher.fileno(), select.EPOLLIN)
         # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
@@ -174,7 +177,6 @@ class Supervisor:
         command = self.commands.pop(self.listeners.pop(listener), None)
         if command is not None:
             self.refusals.forget(command)
-        self.slow.forget(listener)
         os.close(listener)
 
     def hear(self, listener: int) -> None:
@@ -191,16 +193,10 @@ class Supervisor:
         if chmod is not None and asked[notification.ARGUMENTS + chmod[1]] & SETGID:
             self.change_mode(listener, asked)
             return
-        if self.slow.is_suspect(listener):
-            self.observe(listener, asked)
-            return
-        began = monotonic()
         try:
             unrefused = possible(asked[1], asked)
         except OSError:
             unrefused = False
-        if monotonic() - began > SLOW:
-            self.slow.note(listener)
         if unrefused:
             let_go(listener, asked[0])
         else:
@@ -218,10 +214,13 @@ class Supervisor:
             self.observe(listener, asked)
 
     def observe(self, listener: int, asked: Notification) -> None:
-        """Note what the mounts will refuse, and let the kernel go on."""
+        """Note what the mounts will refuse, and let the kernel go on, unless that would take its time for long."""
         key = None
         try:
             key = self.refused(asked)
+        except DearPathError:
+            notification.answer(listener, asked[0], ELOOP)
+            return
         except (OSError, ValueError, LookupError):
             key = None  # the caller is gone, or its path cannot be read: then the kernel cannot either
         if key is not None:
@@ -264,6 +263,9 @@ class Supervisor:
         arguments = asked[notification.ARGUMENTS :]
         try:
             attempt, error = self.connections.attempt(listener, identity, thread, arguments)
+        except DearPathError:
+            notification.answer(listener, identity, ELOOP)
+            return
         except (OSError, ValueError, LookupError):
             notification.answer(listener, identity, EACCES)
             return
@@ -345,6 +347,19 @@ def _or_none(files: Callable[[], set[tuple[int, int]]]) -> Callable[[], set[tupl
     return ask
 
 
+def _nothing(_thread: int, _asked: Notification) -> bool:
+    return False
+
+
+def follow_no_links() -> bool:
+    """Have the kernel follow no link in the mounts of this process, so that no path is dear; tell whether it can."""
+    try:
+        kernel.mount_setattr(kernel.AT_FDCWD, b"/", kernel.AT_RECURSIVE, kernel.MOUNT_ATTR_NOSYMFOLLOW)
+    except OSError:
+        return False  # before Linux 5.14
+    return True
+
+
 def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
     """Serve a jail; the caller ends the process afterwards."""
     gc.disable()
@@ -357,7 +372,7 @@ def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
     nothing = kernel.new_filesystem(b"tmpfs", ((b"mode", b"0755"),), kernel.MOUNT_ATTR_RDONLY)
     kernel.move_mount(nothing, kernel.AT_FDCWD, _PROCESSES)
     os.close(nothing)
-    supervisor = Supervisor(launcher, owner, supervision)
+    supervisor = Supervisor(launcher, owner, supervision, follows_links=not follow_no_links())
     supervisor.connections.never_wait()
     kernel.limit_capabilities(supervision.capabilities | 1 << _CAP_SYS_PTRACE)
     supervisor.serve()

@@ -7,8 +7,8 @@ stays what it was, whatever is renamed then.
 
 Rules: nothing is opened but to be named (``O_PATH``); the working directory of this process is a ``/proc`` that shows
 the caller (see ``supervisor``), so that paths here begin with numbers of processes. A walk has a price, because other
-callers wait for its end: 40 links of 4,095 bytes make 50,000 names. One that costs more than ``MOST_COST`` ends with
-``ELOOP``, which refuses a connection and leaves a change of files to the mounts.
+callers wait for its end, and the kernel would walk the same way once more: 40 links of 4,095 bytes make 50,000 names.
+One through more than ``MOST_NAMES`` raises ``DearPathError``, and the caller gets its ``ELOOP``.
 Source of truth: path_resolution(7), proc(5), openat2(2).
 """
 
@@ -25,17 +25,22 @@ if TYPE_CHECKING:
     from typing import Self
 
 MOST_LINKS = 40
-#: What a walk may cost, in tenths of a microsecond or so: a call, a name that the kernel takes, a name that we take.
-MOST_COST = 8000
-_PRICE, _PRICE_OF_STEP, _NAMES_SPLIT = 40, 80, 8
-_UP = b"../"
-_CLIMBED = 32
-_UPS = _UP * _CLIMBED
-_RUNS = tuple(_UP * times for times in (1024, 256, 64, 16, 4, 1))
+#: So many names may be walked, those twice that are tried twice. As many links as the kernel follows, with a dozen
+#: names each, are not too many. A name takes 0.1 to 0.4 microseconds.
+MOST_NAMES = 1500
+_SPLIT_AT_ONCE = 8  # names that are taken out of a text in the time in which the kernel takes one
 _NOTHING = (b"", b".")
 _NAME = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _THROUGH = os.O_PATH | os.O_CLOEXEC
 _SELVES = {b"self": b"NStgid:", b"thread-self": b"NSpid:"}
+
+
+class DearPathError(OSError):
+    """A path leads through more links and names than anybody needs."""
+
+    def __init__(self) -> None:
+        """Have the error that the kernel has for too many links."""
+        super().__init__(ELOOP, os.strerror(ELOOP))
 
 
 class Found:
@@ -73,7 +78,7 @@ class Found:
 def walk(thread: int, start: bytes, path: bytes, *, follow: bool = True) -> Found:
     """Walk a path of a thread; ``start`` is what a relative one begins at: ``cwd``, or ``fd/`` and a number.
 
-    Raises ``OSError`` only if the thread cannot be looked at.
+    Raises ``OSError`` only if the thread cannot be looked at, or if the path is too dear.
     """
     return _Walk(thread, follow=follow).go(start, path)
 
@@ -85,10 +90,9 @@ class _Walk:
         self.thread = thread
         self.follow = follow
         self.links = 0
-        self.cost = 0
+        self.names = 0
         self.wants_directory = False
         self.left: list[bytes] = []
-        self.root = b""
         self.numbers: dict[bytes, bytes] = {}
 
     def go(self, start: bytes, path: bytes) -> Found:
@@ -120,10 +124,16 @@ class _Walk:
             self.follow = self.wants_directory = True
         if b"//" in text or b"/./" in text or text.startswith(b"./") or text.endswith(b"/.") or text == b".":
             names = text.split(b"/")
-            self.cost += len(names) // _NAMES_SPLIT
+            self.spend(len(names) // _SPLIT_AT_ONCE)
             text = b"/".join(name for name in names if name not in _NOTHING)
         if text:
             self.left.append(text)
+
+    def spend(self, names: int) -> None:
+        """Count names before they are walked."""
+        self.names += names
+        if self.names > MOST_NAMES:
+            raise DearPathError
 
     def skip(self, length: int) -> None:
         """Note that so many bytes of the next text were walked, and the slash behind them."""
@@ -138,25 +148,9 @@ class _Walk:
         _enter(found)
         if found.error:
             return
-        self.climb(found)
         self.stride(found)
-        if self.cost > MOST_COST:
-            found.error = ELOOP
-        elif self.left:
+        if self.left:
             self.step(found)
-
-    def climb(self, found: Found) -> None:
-        """Go up many directories; at the root, where ``..`` leads nowhere, the rest of them is left out."""
-        while self.cost <= MOST_COST and self.ahead().startswith(_UPS):
-            self.cost += _PRICE + _CLIMBED
-            above = glance.enter(found.directory, _UPS)
-            if above < 0:
-                return
-            self.move(found, above)
-            self.skip(len(_UPS) - 1)
-            if self.is_root(found.directory):
-                text = self.left.pop()
-                self.push(text[_length_of_ups(text) :] or b"..")
 
     def ahead(self) -> bytes:
         """Return the next text, without the last name of all, which is always taken by itself."""
@@ -171,8 +165,8 @@ class _Walk:
         names = stretch.split(b"/")
         good, bad = 0, len(names) + 1
         wanted = len(names)
-        while bad - good > 1 and self.cost <= MOST_COST:
-            self.cost += _PRICE + wanted - good
+        while bad - good > 1:
+            self.spend(wanted - good)
             part = b"/".join(names[good:wanted])
             there = glance.enter(found.directory, part)
             if there < 0:
@@ -185,7 +179,7 @@ class _Walk:
 
     def step(self, found: Found) -> None:
         """Take the next name."""
-        self.cost += _PRICE_OF_STEP
+        self.spend(1)
         name = self.left[-1].partition(b"/")[0]
         self.skip(len(name))
         if name == b"..":
@@ -236,14 +230,6 @@ class _Walk:
         process = self.numbers[b"NStgid:"].split()[-1]
         return process if own == b"NStgid:" else b"%b/task/%b" % (process, self.numbers[own].split()[-1])
 
-    def is_root(self, directory: int) -> bool:
-        """Tell whether a directory is the thread's root."""
-        if not self.root:
-            root = self.open_start(b"root")
-            self.root = glance.identity_of(root)
-            os.close(root)
-        return bool(self.root) and glance.identity_of(directory) == self.root
-
     def move(self, found: Found, directory: int) -> None:
         """Stand in another directory."""
         found.close()
@@ -260,12 +246,3 @@ def _enter(found: Found) -> None:
         return
     os.close(found.directory)
     found.directory, found.target = found.target, -1
-
-
-def _length_of_ups(text: bytes) -> int:
-    """Return how many bytes at the beginning of a text lead only upwards."""
-    length = 0
-    for ups in _RUNS:
-        while text.startswith(ups, length):
-            length += len(ups)
-    return len(text) if text[length:] == b".." else length
