@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from hypothesis import given
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from stockade.platforms.linux.unix_diag import Listeners, answer, kernel_device
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    import pytest
 
 
 def test_a_listener_is_known_by_its_file(tmp_path: Path) -> None:
@@ -20,18 +21,34 @@ def test_a_listener_is_known_by_its_file(tmp_path: Path) -> None:
         server.listen()
         idle.bind(str(tmp_path / "idle"))
         os.rename(tmp_path / "server", tmp_path / "renamed")
-        found = listeners.files()
         files = [_file(tmp_path / name) for name in ("renamed", "idle")]
-        assert [file in found for file in files] == [True, False]
-    assert files[0] not in listeners.files()
+        assert [device in listeners.devices(number) for device, number in files] == [True, False]
+    device, number = files[0]
+    assert device not in listeners.devices(number)
+    listeners.close()
+
+
+def test_the_one_among_many_is_found_and_the_answer_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    listeners = Listeners()
+    servers = [socket.socket(socket.AF_UNIX) for _ in range(700)]  # more than one datagram holds
+    for place, server in enumerate(servers):
+        server.bind(str(place))
+        server.listen()
+    for name in ("0", "350", "699"):
+        device, number = _file(Path(name))
+        assert device in listeners.devices(number)
+    assert listeners.devices(0) == set()
+    for server in servers:
+        server.close()
     listeners.close()
 
 
 def _file(path: Path) -> tuple[int, int]:
     about = path.stat()
-    return kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino
+    return kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino & 0xFFFF_FFFF
 
 
-@given(st.binary(max_size=300))
-def test_no_answer_breaks_the_reader(data: bytes) -> None:
-    answer(data)
+@given(st.binary(max_size=300), st.integers(0, 3))
+def test_no_answer_breaks_the_reader(data: bytes, number: int) -> None:
+    answer(data, number)

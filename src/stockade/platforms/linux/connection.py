@@ -110,14 +110,17 @@ class Connections:
     def __init__(
         self,
         is_listed: Callable[[bytes], bool],
-        own_files: Callable[[], set[tuple[int, int]]],
-        host_files: Callable[[], set[tuple[int, int]]],
+        own_devices: Callable[[int], set[int]],
+        host_devices: Callable[[int], set[int]],
         room: int = MOST_OF_ALL,
     ) -> None:
-        """Take which paths the policy lists, on which files the session and the host listen, and how many may wait."""
+        """Take which paths the policy lists, on which files the session and the host listen, and how many may wait.
+
+        A file is known by its device and by the lower half of its number.
+        """
         self.is_listed = is_listed
-        self.own_files = own_files
-        self.host_files = host_files
+        self.own_devices = own_devices
+        self.host_devices = host_devices
         self.descriptors = b"%d/fd/" % os.getpid()
         self.room = room
         self.waiting: dict[int, Attempt] = {}
@@ -217,17 +220,18 @@ class Connections:
             return EACCES
         if not stat.S_ISSOCK(about.st_mode):
             return ECONNREFUSED
+        device = kernel_device(os.major(about.st_dev), os.minor(about.st_dev))
         # The kernel tells of a file's number but the lower half.
-        file = (kernel_device(os.major(about.st_dev), os.minor(about.st_dev)), about.st_ino & _LOWER_HALF)
-        own = _counterpart(self.own_files(), file, target, attempt.thread)
-        host = self.host_files()
+        number = about.st_ino & _LOWER_HALF
+        own = _counterpart(self.own_devices(number), device, target, attempt.thread)
+        host = self.host_devices(number)
         # Two files may share what is known of them: of the same number on two subvolumes, or by that half.
         if own is not None and own not in host:
             return 0
         path = glance.real_path(place)
         if path and self.is_listed(path):
             return 0
-        if not any(number == file[1] for _, number in host):
+        if not host:
             return ECONNREFUSED
         attempt.refused = path or path_of(attempt.domain, attempt.address) or b""
         return EACCES
@@ -328,15 +332,12 @@ def _first_thread(thread: int) -> int:
         return next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
 
 
-def _counterpart(
-    files: set[tuple[int, int]], file: tuple[int, int], target: int, thread: int
-) -> tuple[int, int] | None:
-    """Return a file as it is known among others; some filesystems show another device than the kernel counts by."""
-    if file in files:
-        return file
-    others = {device for device, number in files if number == file[1]}
-    device = _device_of(target, thread) if others else -1
-    return (device, file[1]) if device in others else None
+def _counterpart(devices: set[int], device: int, target: int, thread: int) -> int | None:
+    """Return a file's device as it is known among others; some filesystems show another than the kernel counts by."""
+    if device in devices:
+        return device
+    counted = _device_of(target, thread) if devices else -1
+    return counted if counted in devices else None
 
 
 def _device_of(target: int, thread: int) -> int:

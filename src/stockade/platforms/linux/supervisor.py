@@ -85,8 +85,8 @@ class Supervisor:
         self.own = Listeners()
         self.connections = Connections(
             supervision.is_listed,
-            _or_none(self.own.files),
-            _or_none(supervision.listeners.files),
+            _or_none(self.own.devices),
+            _or_none(supervision.listeners.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         arch = arch_of(os.uname().machine)
@@ -335,12 +335,12 @@ class Supervisor:
         self.dirty = self.refusals.is_unsaid()
 
 
-def _or_none(files: Callable[[], set[tuple[int, int]]]) -> Callable[[], set[tuple[int, int]]]:
-    """Return what answers with no files where the kernel cannot be asked: then nothing is the session's own."""
+def _or_none(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
+    """Return what answers with no device where the kernel cannot be asked: then nothing is the session's own."""
 
-    def ask() -> set[tuple[int, int]]:
+    def ask(number: int) -> set[int]:
         try:
-            return files()
+            return devices(number)
         except OSError:
             return set()
 

@@ -3,7 +3,9 @@
 A file is known by its device and its number, not by its name: names can be changed, these cannot. The kernel answers
 for the namespace in which the netlink socket was made, so what it lists was made in the session's own.
 
-Rules: question and answer are pure functions of bytes; a short answer is refused, never guessed.
+Rules: question and answer are pure functions of bytes; a short answer is refused, never guessed. The kernel has no
+shorter answer than all sockets, of which commands may make thousands, while other callers wait: what cannot be about
+the file in question is not taken apart.
 Source of truth: sock_diag(7), ``linux/unix_diag.h``.
 """
 
@@ -26,6 +28,8 @@ _ANSWER_BYTES = 1 << 16
 _HEADER = Struct("<IHHII")
 _QUESTION = Struct("<BBHIIIQ")
 _SOCKET_BYTES = 16
+_LAST_BYTES = _HEADER.size + 4
+_NUMBER_BYTES = 4
 _ATTRIBUTE = Struct("<HH")
 _PLACE = Struct("<II")
 _ALIGNMENT = 4
@@ -38,9 +42,11 @@ def question() -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST | _DUMP, 1, 0) + body
 
 
-def answer(data: bytes) -> tuple[set[tuple[int, int]], bool]:
-    """Read one datagram: the files as device and number, and whether that was the last one."""
-    found: set[tuple[int, int]] = set()
+def answer(data: bytes, number: int) -> tuple[set[int], bool]:
+    """Read one datagram: the devices of files that have this number, and whether that was the last one."""
+    found: set[int] = set()
+    if number.to_bytes(_NUMBER_BYTES, "little") not in data and not _may_end(data):
+        return found, False
     position = 0
     try:
         while position < len(data):
@@ -48,11 +54,21 @@ def answer(data: bytes) -> tuple[set[tuple[int, int]], bool]:
             if kind in {_DONE, _ERROR} or length < _HEADER.size:
                 return found, True
             start = position + _HEADER.size + _SOCKET_BYTES
-            found |= _files(data, start, min(position + length, len(data)))
+            found.update(
+                device for device, own in _files(data, start, min(position + length, len(data))) if own == number
+            )
             position += _aligned(length)
     except short_error:
         return found, True
     return found, False
+
+
+def _may_end(data: bytes) -> bool:
+    """Tell whether the last message of all may be in here: it is the first, as an error, or stands at the end."""
+    if len(data) < _LAST_BYTES:
+        return True
+    kinds = {_HEADER.unpack_from(data, position)[1] for position in (0, len(data) - _LAST_BYTES)}
+    return not kinds.isdisjoint({_DONE, _ERROR})
 
 
 def _files(data: bytes, position: int, end: int) -> set[tuple[int, int]]:
@@ -92,12 +108,15 @@ class Listeners:
         """Close it."""
         self._kernel.close()
 
-    def files(self) -> set[tuple[int, int]]:
-        """Return the files on which somebody listens now. Raises ``OSError`` if the kernel does not say."""
+    def devices(self, number: int) -> set[int]:
+        """Return the devices on which somebody listens now on a file of this number (the lower half of it).
+
+        Raises ``OSError`` if the kernel does not say.
+        """
         self._kernel.send(question())
-        found: set[tuple[int, int]] = set()
+        found: set[int] = set()
         last = False
         while not last:
-            more, last = answer(self._kernel.recv(_ANSWER_BYTES))
+            more, last = answer(self._kernel.recv(_ANSWER_BYTES), number)
             found |= more
         return found
