@@ -22,7 +22,10 @@ def test_every_attack_has_its_row(tmp_path: Path) -> None:
     rows = [line.split("|")[1].strip() for line in output.read_text("utf-8").splitlines() if line.startswith("|")]
     assert [row for row in rows if row.startswith(("nothing", "links"))] == [
         "nothing",
-        "links that lead up",
-        "links that lead up and down",
-        "links through deep directories",
+        "links that lead up, made",
+        "links that lead up, only looked at",
+        "links that lead up and down, made",
+        "links that lead up and down, only looked at",
+        "links through deep directories, made",
+        "links through deep directories, only looked at",
     ]
