@@ -71,7 +71,7 @@ def pytest_make_collect_report(
 
 @pytest.fixture
 def descriptors() -> Generator[Callable[[int], None]]:
-    """Return a function that raises this process's limit of open files to a count, as a program does that needs many.
+    """Return a function that raises this process's limit of open files by a count, as a program does that needs many.
 
     Most systems start programs with a soft limit of 1,024, for the sake of those that use select(2).
     """
@@ -79,6 +79,7 @@ def descriptors() -> Generator[Callable[[int], None]]:
 
     def make_room(count: int) -> None:
         soft, hard = before
+        count += len(os.listdir("/dev/fd"))
         if hard not in {resource.RLIM_INFINITY, max(hard, count)}:
             pytest.skip(f"this takes {count} descriptors, and the hard limit is {hard} (ulimit -Hn)")
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft if soft == resource.RLIM_INFINITY else max(soft, count), hard))

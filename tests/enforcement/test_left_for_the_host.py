@@ -172,6 +172,35 @@ ATTACKS = {
         ),
         "cd sub && git status",
     ),
+    **{
+        f"a .git file relative to whoever asks, as {spelt}": (
+            "ln -s $PWD $HOME/way",
+            (
+                f"mkdir sub; repo sub/{DEEP}; {FSMONITOR.format('sub/' + DEEP)}; cd sub; "
+                f'echo "gitdir: {spelt}/{DEEP}/.git" >.git'
+            ),
+            "cd sub && git status",
+        )
+        for spelt in (
+            "//proc/self/cwd",
+            "/./proc/self/cwd",
+            "../../../../../../../../../proc/self/cwd",
+            "$HOME/way/sub",
+        )
+    },
+    "a worktree of another repository of the user": (
+        (
+            "repo $HOME/other; cd $HOME/other; git config filter.f.clean 'sh tools/clean'; "
+            "mkdir tools; echo cat >tools/clean; "
+            "echo '* filter=f' >.gitattributes; git add -A; git commit -q -m y; git worktree add -q $HOME/tree"
+        ),
+        (
+            'mkdir -p sub/tools; cd sub; echo "gitdir: $HOME/other/.git/worktrees/tree" >.git; '
+            'echo "$PAYLOAD" >tools/clean; '
+            "echo '* filter=f' >.gitattributes"
+        ),
+        "cd sub && git status",
+    ),
     # A ``.git`` file that leads to the user's own repository: its relative paths mean files of the command then.
     "relative hooks of the user's repository": (
         HUSKY,
@@ -229,6 +258,16 @@ ATTACKS = {
         + f"git -C sub remote add origin /proc/self/cwd/{DEEP}/far",
         PUSH,
     ),
+    **{
+        f"a remote relative to whoever asks, as {spelt}": (
+            "ln -s $PWD $HOME/way",
+            f"repo sub; git init -q --bare sub/{DEEP}/far; "
+            + HOOK.format(f"sub/{DEEP}/far/hooks/pre-receive")
+            + f"git -C sub remote add origin {spelt}/{DEEP}/far",
+            PUSH,
+        )
+        for spelt in ("//proc/self/cwd", "/./proc/self/cwd", "file:////proc/self/cwd", "$HOME/way/sub")
+    },
     "a remote from a home": ("", FAR + REMOTE.format(f"'~/../project/{DEEP}/far'"), PUSH),
     "a remote of the old kind, in the root": (
         "",
@@ -296,6 +335,13 @@ ATTACKS = {
         "cd Node_Modules/x && git status",
     ),
     "a link to a repository far below": ("", EVIL + f"ln -s {DEEP} short", "cd short && git status"),
+    "a link into a repository that is not searched": (
+        "",
+        "repo node_modules/x; mkdir node_modules/x/in; "
+        + FSMONITOR.format("node_modules/x")
+        + "; ln -s node_modules/x/in in",
+        "cd in && git status",
+    ),
     # Directories whose other entries were there: only the directory above is looked at.
     "agents in a .claude that was there": (
         "mkdir -p pkg/.claude; echo {} >pkg/.claude/settings.json",

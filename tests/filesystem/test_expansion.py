@@ -95,6 +95,18 @@ def test_too_much_behind_a_link_is_noted(tree: MakeTree, monkeypatch: pytest.Mon
     assert {"/w/.env", "/w/a/.env", "/w/a/b/.env", "/w/n/.env"} <= set(found.places)
 
 
+def test_a_link_to_a_large_tree_keeps_no_other_from_being_searched(
+    tree: MakeTree, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(expansion, "MOST_BEYOND_LINKS", 20)
+    large = {f"/usr/{number}/": None for number in range(100)}
+    links: dict[str, str | None] = {"/w/a": "/usr", "/w/mine": "/o/x", "/w/z": "/usr/1", "/w/zz": "/usr"}
+    found = expand(_pattern("**/.env"), tree({**large, **links, "/o/x/y/.env": None}), through_links=True, nested=False)
+    assert found.places == ("/o/x/y/.env",)
+    assert found.links == ("/w/mine",)
+    assert len(found.notes) == 1
+
+
 def test_the_whole_disk_is_not_searched(tree: MakeTree) -> None:
     found = expand(_pattern("/**/x"), tree(ENTRIES), through_links=True, nested=False)
     assert found.problem == "it would need a search of the whole disk; start it with a directory"

@@ -54,7 +54,10 @@ def test_twins_are_found(top: Path) -> None:
     ("bound", "note"),
     [
         pytest.param(
-            "MOST_CLOSED", "hard links of closed files were looked for among the first 1 files only", id="files"
+            "MOST_CLOSED", 'hard links of closed files were looked for in a part of "{}/w/.git/hooks" only', id="files"
+        ),
+        pytest.param(
+            "MOST_OF_ALL", 'hard links of closed files were looked for in a part of "{}/w/.git/hooks" only', id="all"
         ),
         pytest.param(
             "MOST_WALKED", "hard links of closed files were looked for among the first 1 names only", id="names"
@@ -63,8 +66,20 @@ def test_twins_are_found(top: Path) -> None:
 )
 def test_what_is_not_searched_is_noted(top: Path, monkeypatch: pytest.MonkeyPatch, bound: str, note: str) -> None:
     (top / "w/a/key").hardlink_to(top / "secret/in/key")
+    (top / "w/.git/hooks/more").touch()
     monkeypatch.setattr(hard_link, bound, 1)
-    assert twins(_plan(top)).notes == (note,)
+    assert twins(_plan(top)).notes == (note.format(top),)
+
+
+def test_what_fills_one_closed_directory_hides_no_other_file(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hard_link, "MOST_CLOSED", 3)
+    monkeypatch.setattr(hard_link, "MOST_OF_ALL", 3)
+    for number in range(9):
+        (top / f"w/.git/hooks/{number}.sample").touch()
+    (top / "w/a/key").hardlink_to(top / "secret/in/key")
+    (top / "w/a/rc").hardlink_to(top / "w/.bashrc")
+    pairs = {(f"{top}/w/a/key", f"{top}/secret/in/key"), (f"{top}/w/a/rc", f"{top}/w/.bashrc")}
+    assert set(twins(_plan(top)).pairs) == pairs
 
 
 def test_what_leads_out_of_a_tree(top: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
@@ -61,6 +62,33 @@ def test_below_what_was_replaced_everything_is_searched(root: Path) -> None:
 
 def test_nothing_changed_nothing_is_found(root: Path) -> None:
     assert looked(root) == []
+
+
+def test_an_index_that_was_read_while_a_command_ran_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A store to a mapped page that is dirty already changes no time of the file."""
+    monkeypatch.setattr("stockade.filesystem.repository_inspection.signature_of", lambda _: (0, 0, 0, 0, 0))
+    deep = tmp_path / "deep"
+    for repository in (tmp_path, deep, deep / "sub"):
+        subprocess.run(["git", "init", "-q", str(repository)], check=True)
+    add(tmp_path, "160000", "deep")
+    (deep / "sub/.git/config").write_text("[alias]\nx = y\n")
+    add(deep, "100644", "sub")
+    covers = Covers([Cover(Plan(mounts=(Mount(Operation.WRITABLE, str(tmp_path), "a root"),)))])
+    session = Inspection()
+    running = ground(tmp_path).but(holders=(str(tmp_path),))
+    assert session.look(covers, running, []) == []
+    subprocess.run(["git", "rm", "-q", "--cached", "sub"], cwd=deep, check=True)
+    add(deep, "160000", "sub")
+
+    (found,) = session.look(covers, running.but(last=True, again=True), [])
+    assert found.path == f"{deep}/sub/.git/config"
+
+
+def add(repository: Path, mode: str, name: str) -> None:
+    entry = f"{mode} {'1' * 40}\t{name}\n"
+    subprocess.run(["git", "update-index", "--index-info"], input=entry, text=True, cwd=repository, check=True)
 
 
 def test_a_search_that_was_cut_says_so_once(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -433,6 +433,10 @@ def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool
     root = ground.root_of(verdict.place)
     if verdict.access is Access.WRITE and (root is None or not disk.exists(root) or walls.is_held_link(verdict.path)):
         return True
+    # A protected name that was found deeper down than the verdict looks may be a link to it.
+    protected = [link for link in walls.links if any(name.startswith(".") for name in link.split("/"))]
+    if any(is_at_or_below(verdict.place, follow(link, disk).place) for link in protected):
+        return True
     denies = (*ground.rules.write_deny, *ground.rules.read_deny)
     by_glob = [f'denied by "{deny.value.text}"' for deny in denies if deny.value.is_glob]
     way = (verdict.place, *(step.link for step in follow(verdict.path, disk).steps))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -178,3 +180,22 @@ def test_a_file_that_a_split_index_replaces_by_a_repository(repository: Path) ->
     git(repository, "add", "file007")
 
     assert "file007" in seen(repository)
+
+
+PLAIN = """
+import os, sys
+from stockade.policy.git_index import gitlinks
+from stockade.policy.git_judgement import linked_directory
+(name,) = gitlinks(sys.stdin.buffer.read())
+sys.stdout.buffer.write(os.fsencode(name) + b" " + os.fsencode(linked_directory(b"gitdir: \\xc3\\xa9", "/x")))
+"""
+
+
+def test_names_are_those_of_the_disk_whatever_the_locale(tmp_path: Path) -> None:
+    subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
+    entry = b"160000 %b\t\xc3\xa9\n" % (b"1" * 40)
+    subprocess.run(["git", "update-index", "--index-info"], input=entry, cwd=tmp_path, check=True)
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONPATH": os.pathsep.join(sys.path)}
+    index = (tmp_path / ".git/index").read_bytes()
+    done = subprocess.run([sys.executable, "-c", PLAIN], input=index, env=locale, capture_output=True, check=True)
+    assert done.stdout == b"\xc3\xa9 /x/\xc3\xa9"

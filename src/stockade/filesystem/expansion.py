@@ -5,9 +5,9 @@ command on. Rules:
 
 - For a deny, links are followed, for a rule on a link is about the link and about what it leads to: a match that is
   a link yields both. What ``**`` finds behind links to directories is looked at last and within a smaller bound; beyond
-  it there is a note, not a refusal, or a command could stop all later ones by a link to ``/``. No read is
-  gained by it: the place has a name of its own, and what the rules say of that name holds. For the same reason links
-  back to the directory in which the pattern starts, or above it, are not followed: they would close everything.
+  it there is a note, not a refusal, or a command could stop all later ones by a link to ``/``. All links have their
+  turns, so that one to a large tree does not keep the others from being searched. For the same reason links back to
+  the directory in which the pattern starts, or above it, are not followed: they would close everything.
 - For an allow, links are not followed: a command could have put them there.
 - Nothing is matched in /proc, /dev and /sys.
 - What matches too much, or would need a walk over the whole disk, is a problem, never a shorter answer.
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 SPECIAL: Final = ("/proc", "/dev", "/sys")
 MOST_MATCHES: Final = 10_000
 MOST_DIRECTORIES: Final = 50_000
-MOST_BEYOND_LINKS: Final = 2_000
+MOST_BEYOND_LINKS: Final = 5_000
+_MOST_NOTES: Final = 5
 
 
 class Expansion(Value):
@@ -81,29 +82,37 @@ class _Walk:
             return
         self._start = start
         self._push(start, 0)
-        self._drain()
-        bound = len(self._seen) + MOST_BEYOND_LINKS
-        while self._beyond:
-            directory, part, link = self._beyond.pop()
-            before = len(self.places)
-            self._push(directory, part)
-            whole = self._drain(bound)
-            if len(self.places) > before:
-                self.links += (step.link for step in follow(link, self._terrain).steps)
-            if not whole:
-                self.notes.append(f'not searched to the end behind the link "{escape(link)}": too many directories')
-                break
-
-    def _drain(self, bound: int = 0) -> bool:
         while self._todo:
-            if bound and len(self._seen) > bound:
-                self._todo.clear()
-                return False
-            if len(self._seen) > MOST_DIRECTORIES + MOST_BEYOND_LINKS:
+            if len(self._seen) > MOST_DIRECTORIES:
                 message = f"it would need a search of more than {MOST_DIRECTORIES} directories"
                 raise _TooMuchError(message)
             self._visit(*self._todo.pop())
-        return True
+        self._search_beyond()
+
+    def _search_beyond(self) -> None:
+        """Look behind the links: at one directory behind each, then at the next one behind each, and so on."""
+        searches: list[tuple[str, list[tuple[str, int]]]] = []
+        for _ in range(MOST_BEYOND_LINKS + 1):
+            for directory, part, link in self._beyond:
+                self._todo = []
+                self._push(directory, part)
+                searches.append((link, self._todo))
+            self._beyond = []
+            while searches and not searches[0][1]:
+                searches.pop(0)
+            if not searches:
+                return
+            link, self._todo = search = searches.pop(0)
+            searches.append(search)
+            before = len(self.places)
+            self._visit(*self._todo.pop(0))
+            if len(self.places) > before:
+                self.links += (step.link for step in follow(link, self._terrain).steps)
+        left = dict.fromkeys(link for link, todo in searches if todo)
+        self.notes += (
+            f'not searched to the end behind the link "{escape(link)}": too many directories'
+            for link in tuple(left)[:_MOST_NOTES]
+        )
 
     def _push(self, directory: str, part: int) -> None:
         if (directory, part) in self._seen or any(is_at_or_below(directory, special) for special in SPECIAL):

@@ -29,6 +29,8 @@ class Memo:
         self.harmless: dict[str, tuple[Signature, tuple[str, ...]]] = {}
         #: The gitlinks of a repository's index, by the directory that the index is in.
         self.indexes: dict[str, tuple[Signature, tuple[str, ...]]] = {}
+        #: Those of them that were read while a command ran.
+        self.hasty: set[str] = set()
         #: What could not be set aside is told once.
         self.told: set[tuple[str, Signature]] = set()
 

@@ -18,8 +18,10 @@ from __future__ import annotations
 
 import os
 import stat
+from itertools import islice
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.value import Value
 
@@ -28,8 +30,14 @@ if TYPE_CHECKING:
 
     from stockade.filesystem.plan import Plan
 
+#: So many files are looked at in each closed directory, and in all of them. Commands can fill directories that are
+#: closed later, so what closes one file comes first, then what is hidden.
 MOST_CLOSED: Final = 5_000
-MOST_WALKED: Final = 200_000
+MOST_OF_ALL: Final = 200_000
+MOST_WALKED: Final = 1_000_000
+
+
+_CLOSED: Final = (Operation.HIDDEN, Operation.READ_ONLY)
 
 
 class Twins(Value):
@@ -44,9 +52,9 @@ def twins(plan: Plan, besides: frozenset[str] = frozenset()) -> Twins:
 
     Make the plan again with these pairs if there are any. ``besides`` are closed places whose files are not looked for.
     """
-    closed = [mount.path for mount in plan.mounts if mount.operation in (Operation.HIDDEN, Operation.READ_ONLY)]
-    wanted, whole = _linked(path for path in closed if path not in besides)
-    notes = () if whole else (f"hard links of closed files were looked for among the first {MOST_CLOSED} files only",)
+    closed = [mount.path for kind in _CLOSED for mount in plan.mounts if mount.operation is kind]
+    wanted, left = _linked(path for path in closed if path not in besides)
+    notes = (f'hard links of closed files were looked for in a part of "{escape(left)}" only',) if left else ()
     if not wanted:
         return Twins(notes=notes)
     shut = frozenset(closed)
@@ -79,27 +87,33 @@ def leads_out(root: str, limit: int = MOST_WALKED) -> tuple[str, ...]:
     return tuple(sorted(path for key, paths in found.items() if len(paths) < counts[key] for path in paths))
 
 
-def _linked(closed: Iterable[str]) -> tuple[dict[int, str], bool]:
-    """Return the files with several names at or below these places, by inode, and whether all were looked at."""
+def _linked(closed: Iterable[str]) -> tuple[dict[int, str], str]:
+    """Return the files with several names at or below these places, by inode, and what was not looked through."""
     wanted: dict[int, str] = {}
-    looked = 0
+    directories = []
     for path in closed:
-        for file in _files(path):
+        status = _status(path)
+        if status is not None and stat.S_ISDIR(status.st_mode):
+            directories.append(path)
+        else:
+            _note(status, path, wanted)
+    left, looked = "", 0
+    for path in directories:
+        entries = _walk(path, frozenset())
+        for entry in islice(entries, MOST_CLOSED):
             looked += 1
-            if looked > MOST_CLOSED:
-                return wanted, False
-            status = _status(file)
-            if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
-                wanted.setdefault(status.st_ino, file)
-    return wanted, True
+            if entry.is_file(follow_symlinks=False):
+                _note(_status(entry.path), entry.path, wanted)
+        if next(entries, None) is not None:
+            left = left or path
+        if looked > MOST_OF_ALL:
+            return wanted, left or path
+    return wanted, left
 
 
-def _files(path: str) -> Iterator[str]:
-    status = _status(path)
-    if status is not None and stat.S_ISDIR(status.st_mode):
-        yield from (entry.path for entry in _walk(path, frozenset()))
-    else:
-        yield path
+def _note(status: os.stat_result | None, path: str, wanted: dict[int, str]) -> None:
+    if status is not None and stat.S_ISREG(status.st_mode) and status.st_nlink > 1:
+        wanted.setdefault(status.st_ino, path)
 
 
 def _walk(top: str, shut: frozenset[str]) -> Iterator[os.DirEntry[str]]:

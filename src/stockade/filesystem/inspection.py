@@ -144,8 +144,9 @@ class Inspection:
         A store to a page that is mapped and dirty already changes no time of the file. Now nobody has one mapped.
         """
         self._memo.harmless.clear()
-        for holder in holders:
-            self._memo.indexes.pop(f"{holder}/.git", None)
+        for store in (*(f"{holder}/.git" for holder in holders), *self._memo.hasty):
+            self._memo.indexes.pop(store, None)
+        self._memo.hasty.clear()
 
     def _stirred(self, ground: Ground, but: frozenset[str]) -> Iterator[str]:
         """Yield the directories of known repositories whose index is another than it was, or leads somewhere.
@@ -177,6 +178,8 @@ class Inspection:
                 yield holder
             else:
                 self._memo.indexes[store] = known
+                if not ground.last:
+                    self._memo.hasty.add(store)
 
     # Finding what is new
 
@@ -246,10 +249,12 @@ class Inspection:
         return below
 
     def _note_way(self, link: str, covers: Covers) -> None:
-        """Note where a link leads, if a repository is there: it may lie deeper than anything that is searched."""
+        """Note where a link leads, if a repository is there or above: it may lie deeper than anything is searched."""
         place = os.path.realpath(link)
-        if covers.root_of(place) is not None and os.path.lexists(f"{place}/.git"):
-            self._spots[place] = None
+        while (root := covers.root_of(place)) is not None and len(place) > len(root):
+            if any(os.path.lexists(f"{place}/{name}") for name in (".git", "HEAD")):
+                self._spots[place] = None
+            place = place.rpartition("/")[0]
 
 
 def _has_state(root: str) -> bool:

@@ -29,6 +29,7 @@ from stockade.policy.git_judgement import (
     common_fault,
     is_hook,
     judge_config,
+    leading_to,
     linked_directory,
     worktree_of,
 )
@@ -44,6 +45,7 @@ _MOST_HOOKS: Final = 40
 _LEGACY: Final = ("remotes", "branches")
 #: So many gitlinks of one index are followed, and so many in one look.
 _MOST_LINKS: Final = 2_000
+_MOST_LINKS_ON_WAY: Final = 40
 _MOST_LINKS_OF_ALL: Final = 200_000
 #: The prompt that comes with git shows these numbers, and bash runs what is in them.
 _STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "last")}
@@ -159,26 +161,49 @@ class RepositoryInspection:
         if not directory:
             self.offend(handle, ".git", "git on the host would take its repository from where nobody can tell")
             return
-        if self._covers.root_of(f"{directory}/hooks") is None and common_directory(directory) == directory:
-            # A submodule's store says so itself. To any other repository, paths in its config mean files here then.
-            if not self._leads_back(directory, handle.path):
-                self.offend(handle, ".git", "git on the host would use your repository with the files in here")
+        straight = self._straight(directory)
+        if not straight:
+            self.offend(handle, ".git", "git on the host would be led through links to a repository")
             return
-        below = Handle.reach(directory)
+        common = common_directory(straight)
+        if self._covers.root_of(f"{common}/hooks") is None and not self._leads_back(straight, handle.path):
+            self.offend(handle, ".git", "git on the host would use your repository with the files in here", self._since)
+            return
+        below = Handle.reach(straight)
         if below is not None:
             with below:
                 self._repository(below, handle.path)
-        elif os.path.lexists(directory):
-            self.offend(handle, ".git", "git on the host would be led through links to a repository")
 
     @staticmethod
     def _leads_back(directory: str, holder: str) -> bool:
+        """Tell whether a repository says itself that its files are in ``holder``.
+
+        To any other one, paths in its config mean files here then.
+        """
         store = Handle.reach(directory)
         if store is None:
             return True  # nothing is there
         with store:
-            verdict = worktree_of(store.content("config"), directory)
-        return verdict == holder
+            if common_directory(directory) != directory:
+                text = store.content("gitdir")
+                return text is not None and leading_to(os.fsdecode(text.rstrip(b"\r\n")), directory) == f"{holder}/.git"
+            return worktree_of(store.content("config"), directory) == holder
+
+    def _straight(self, path: str) -> str:
+        """Return a path with the links on its way followed, empty if a command could have made one of them."""
+        for _ in range(_MOST_LINKS_ON_WAY):
+            link = _first_link(path)
+            if not link:
+                return path
+            if self._covers.root_of(link) is not None:
+                return ""
+            try:
+                above, text = link.rpartition("/")[0], os.readlink(link)
+            except OSError:
+                return ""
+            led = os.path.join(above or "/", text)
+            path = os.path.normpath(os.path.realpath(link) if ".." in text else led) + path[len(link) :]
+        return ""
 
     def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
         """Look at a repository's own files, and note the directories at the gitlinks of its index."""
@@ -199,9 +224,10 @@ class RepositoryInspection:
             led += self._config(handle, name, worktree, above, since)
         self._hooks(handle, since)
         for path in led:
-            if self._is_bent(path):
+            straight = self._straight(path)
+            if not straight:
                 self.offend(handle, "config", "git on the host would be led through links to another repository", since)
-            self._named(path)
+            self._named(straight or path)
         for directory in _LEGACY:
             self._remotes(handle, directory)
         self._modules(handle, worktree or above)
@@ -268,10 +294,6 @@ class RepositoryInspection:
                     self.offend(hooks, name, f"git on the host runs it as its {escape(name, 60)} hook", oldest)
                 return
         self.offend(handle, "hooks", "git on the host runs the programs in it", since)
-
-    def _is_bent(self, path: str) -> bool:
-        """Tell whether a path leads through a link that a command could have made."""
-        return os.path.realpath(path) != path and self._covers.root_of(path) is not None
 
     def _remotes(self, handle: Handle, directory: str) -> None:
         """Look at remotes as git kept them before it had a config: what is new there, a command made."""
@@ -364,6 +386,8 @@ class RepositoryInspection:
                     self.offend(handle, "index", f"git on the host could be led elsewhere by it: {error.message}")
                 return []
             self._memo.indexes[handle.path] = known
+            if not self._last:
+                self._memo.hasty.add(handle.path)
         self._followed += len(known[1])
         if len(known[1]) > _MOST_LINKS or self._followed > _MOST_LINKS_OF_ALL:
             self.offend(handle, "index", "it has more gitlinks than can be looked at")
@@ -382,6 +406,19 @@ class RepositoryInspection:
                 raise GitIndexError(_TOO_LARGE)
             return ()  # what cannot be read here, git on the host cannot read either
         return gitlinks(data, _hash_size(handle), lambda name: handle.content(name, _LARGEST_INDEX))
+
+
+def _first_link(path: str) -> str:
+    """Return the first link on the way to a place, empty if there is none."""
+    names = path.split("/")
+    for end in range(2, len(names) + 1):
+        here = "/".join(names[:end])
+        try:
+            if stat.S_ISLNK(os.lstat(here).st_mode):
+                return here
+        except (OSError, ValueError):
+            return ""
+    return ""
 
 
 def _hash_size(handle: Handle) -> int:

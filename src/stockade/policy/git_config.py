@@ -18,6 +18,8 @@ Source of truth: git-config(1), "Syntax"; ``git_parse_source`` in git's ``config
 
 from __future__ import annotations
 
+import os
+
 from stockade.annotation import Final, NoReturn
 from stockade.errors import InvalidTextError
 from stockade.value import Value
@@ -195,4 +197,4 @@ def _setting(name: bytes, value: bytes | None) -> GitSetting:
 
 
 def _text(written: bytes) -> str:
-    return written.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+    return os.fsdecode(written.partition(b"\0")[0])

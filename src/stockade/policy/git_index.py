@@ -19,6 +19,8 @@ Source of truth: gitformat-index(5), ``read-cache.c`` and ``split-index.c`` of g
 
 from __future__ import annotations
 
+import os
+
 from stockade.annotation import TYPE_CHECKING, Final, NoReturn
 from stockade.errors import InvalidTextError
 
@@ -225,7 +227,7 @@ class _Index:
 
     @staticmethod
     def _text(name: bytes) -> str:
-        return name.decode(errors="surrogateescape")
+        return os.fsdecode(name)
 
     # Extensions
 

@@ -14,6 +14,8 @@ Source of truth: gitrepository-layout(5), githooks(5), git-config(1).
 
 from __future__ import annotations
 
+import os
+
 from stockade.annotation import Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
@@ -58,9 +60,11 @@ def judge_config(text: bytes | None, directory: str, worktree: str = "", above: 
         elif not is_harmless(setting, remotes):
             name = escape(setting.name, 80)
             return ConfigVerdict(f"{name} can make git run a program or obey what lies elsewhere")
-    named = (local_path(setting) for setting in settings)
+    named = [leading_to(path, "/") for setting in settings if (path := local_path(setting))]
+    if "" in named:
+        return ConfigVerdict("a remote leads to another repository for each program that asks")
     # Git tries both in turn.
-    paths = (f"{leading_to(path, '/')}{end}" for path in named if path for end in ("", ".git"))
+    paths = (f"{path}{end}" for path in named for end in ("", ".git"))
     return ConfigVerdict("", tuple(dict.fromkeys(paths)))
 
 
@@ -94,7 +98,7 @@ def linked_directory(text: bytes | None, holder: str) -> str | None:
         return None
     target = text[len(_PREFIX) :].rstrip(b"\r\n")
     # Git hands the path on as a C string.
-    path = target.partition(b"\0")[0].decode(errors="surrogateescape")
+    path = os.fsdecode(target.partition(b"\0")[0])
     return leading_to(path, holder) if path else None
 
 
@@ -102,7 +106,7 @@ def common_fault(text: bytes | None, directory: str) -> str:
     """Return what is wrong with the ``commondir`` of a repository, empty if nothing is."""
     if text is None:
         return "it cannot be read"
-    path = text.partition(b"\0")[0].rstrip(b"\r\n").decode(errors="surrogateescape")
+    path = os.fsdecode(text.partition(b"\0")[0].rstrip(b"\r\n"))
     common = leading_to(path, directory)
     names = directory.split("/")
     own = "/".join(names[:-2]) if names[-2:-1] == ["worktrees"] else ""
@@ -121,10 +125,8 @@ def leading_to(path: str, start: str) -> str:
     """Return an absolute path for one that is relative to ``start``, by its text alone.
 
     Empty for one that goes down and up again: on the way there may be links, and then the text does not tell. Empty
-    also for one that leads through ``/proc``.
+    also for one that leads through ``/proc``, however it is written.
     """
-    if f"{path}/".startswith(_OWN):
-        return ""
     names = [] if path.startswith("/") else start.split("/")
     down = path.startswith("/")
     for name in path.split("/"):
@@ -135,4 +137,5 @@ def leading_to(path: str, start: str) -> str:
         elif name not in ("", "."):
             names.append(name)
             down = True
-    return "/" + "/".join(name for name in names if name)
+    found = "/" + "/".join(name for name in names if name)
+    return "" if f"{found}/".startswith(_OWN) else found

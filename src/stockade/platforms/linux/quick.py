@@ -13,6 +13,7 @@ commands wait. Errors leave as ``OSError`` and mean ``False``.
 from __future__ import annotations
 
 import os
+from errno import EINVAL
 
 from stockade.platforms.linux import glance
 from stockade.platforms.linux.calls import CREATE, DELETE, METADATA, NO_ARGUMENT, OPEN, RENAME, Use
@@ -31,6 +32,7 @@ _EXCLUSIVE = os.O_CREAT | os.O_EXCL
 _CREATING = os.O_CREAT | os.O_WRONLY | os.O_TRUNC
 #: The caller has its own of these: a path into them means something else here.
 _OWN = (b"/proc/", b"/dev/")
+_ODD = (b"//", b"/./")
 #: What C libraries make of a call on an open file for which they have none.
 _OWN_FILES = b"/proc/self/fd/"
 _OWN_MEMORY = b"/dev/shm/"
@@ -73,6 +75,8 @@ def _located(use: Use) -> Callable[[int, Notification], bytes]:
             else:
                 place = readlink(b"%d/cwd" % thread)
             text = b"%b/%b" % (place, text) if place != b"/" else place + text
+        elif text.startswith(_ODD):
+            raise OSError(EINVAL, "written so that it may lead to what is the caller's own")
         return _seen_from_outside(thread, text) if text.startswith(_OWN) else text
 
     return locate
