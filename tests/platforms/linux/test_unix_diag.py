@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 from stockade.platforms.linux.unix_diag import Listeners, answer, kernel_device
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     import pytest
 
 
@@ -28,7 +30,10 @@ def test_a_listener_is_known_by_its_file(tmp_path: Path) -> None:
     listeners.close()
 
 
-def test_the_one_among_many_is_found_and_the_answer_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_one_among_many_is_found_and_the_answer_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, descriptors: Callable[[int], None]
+) -> None:
+    descriptors(710)
     monkeypatch.chdir(tmp_path)
     listeners = Listeners()
     servers = [socket.socket(socket.AF_UNIX) for _ in range(700)]  # more than one datagram holds
