@@ -184,7 +184,7 @@ ATTACKS = {
         for spelt in (
             "//proc/self/cwd",
             "/./proc/self/cwd",
-            "../../../../../../../../../proc/self/cwd",
+            f"{'../' * 30}proc/self/cwd",
             "$HOME/way/sub",
         )
     },
