@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import select
 from errno import ENOENT, ENOSPC
 from socket import AF_INET, socket
 from typing import TYPE_CHECKING
@@ -88,32 +87,6 @@ def test_a_connection_that_cannot_be_watched_is_looked_at_all_the_same(
         assert connections.due(1.0) == [descriptor]
         ends.supervisor.look_again(descriptor)
     assert connections.waiting == {}
-
-
-def test_a_command_whose_calls_take_long_leaves_most_of_the_time_to_others(
-    ends: Ends, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    supervisor, clock = ends.supervisor, [100.0]
-    monkeypatch.setattr("stockade.platforms.linux.supervisor.monotonic", lambda: clock[0])
-    (slow, asking), (other, others) = os.pipe(), os.pipe()
-    for listener in (slow, other):
-        supervisor.listeners[listener] = listener
-        supervisor.ears.register(listener, select.POLLIN)
-    supervisor.pause(slow, 0.5)
-    assert not supervisor.paused  # nobody else has waited
-    for end in (asking, others):
-        os.write(end, b"x")
-    supervisor.pause(slow, 0.5)
-    assert [listener for listener, _ in supervisor.ears.poll(0)] == [other]
-    assert supervisor.patience() == 1000
-    clock[0] += 4.4
-    supervisor.resume(clock[0])
-    assert 99 <= (supervisor.patience() or 0) <= 101
-    clock[0] += 0.2
-    supervisor.resume(clock[0])
-    assert {listener for listener, _ in supervisor.ears.poll(0)} == {slow, other}
-    for end in (slow, asking, other, others):
-        os.close(end)
 
 
 def test_where_links_are_followed_no_answer_is_quick(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:

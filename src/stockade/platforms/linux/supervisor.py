@@ -49,9 +49,6 @@ _LONGEST_ADDRESS = 128
 _LOOK_AGAIN = 5
 _LONGEST_LOOK = 0.001
 _TELL_AGAIN = 1000
-#: A call that took so many seconds, while others waited, is a long one. Its command then waits for so many times that.
-_LONG = 0.02
-_SHARE = 9
 _MILLISECONDS = 1000
 _PROCESSES = b"/proc"
 
@@ -108,28 +105,21 @@ class Supervisor:
         self.ears.register(self.poller.fileno(), select.POLLIN)
         self.listeners: dict[int, int] = {}
         self.commands: dict[int, int] = {}
-        self.paused: dict[int, float] = {}
         self.dirty = False
         self.told = 0.0
 
     def serve(self) -> None:
         """Serve until the launcher is gone."""
         poll, listeners, hear, waiting = self.ears.poll, self.listeners, self.hear, self.connections.waiting
-        paused = self.paused
         while True:
-            for descriptor, event in poll(self.patience() if waiting or paused or self.dirty else None):
+            for descriptor, event in poll(self.patience() if waiting or self.dirty else None):
                 if descriptor not in listeners:
                     if not self.hear_others():
                         return
                 elif event & 1:  # POLLIN; a look into the module would cost as much as all else here
-                    began = monotonic()
                     hear(descriptor)
-                    if (took := monotonic() - began) > _LONG:
-                        self.pause(descriptor, took)
                 else:
                     self.drop(descriptor)
-            if paused:
-                self.resume(monotonic())
             if waiting:
                 self.look_at_due()
             if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
@@ -156,25 +146,7 @@ class Supervisor:
         """Return how many milliseconds nothing may happen before something must be looked at."""
         if self.connections.waiting:
             return _LOOK_AGAIN
-        if self.paused:
-            left = min(self.paused.values()) - monotonic()
-            return min(max(int(left * _MILLISECONDS) + 1, 1), _TELL_AGAIN)
         return _TELL_AGAIN if self.dirty else None
-
-    def pause(self, listener: int, took: float) -> None:
-        """Let a command wait whose call took long, if others wait: a path is read from the memory of its caller.
-
-        The kernel has a caller's memory read only when it has done what other threads ask of it, which may be much.
-        """
-        if any(other != listener for other, _ in self.ears.poll(0) if other in self.listeners):
-            self.ears.unregister(listener)
-            self.paused[listener] = monotonic() + took * _SHARE
-
-    def resume(self, now: float) -> None:
-        """Hear those again who have waited."""
-        for listener in [listener for listener, until in self.paused.items() if until <= now]:
-            del self.paused[listener]
-            self.ears.register(listener, select.POLLIN)
 
     def obey(self) -> bool:
         """Do what the launcher says; ``False`` once it is gone."""
