@@ -20,6 +20,11 @@ class Finding(Value):
     failure: str = ""
 
 
+def unseen(why: str) -> Finding:
+    """Return the finding that not everything could be looked at."""
+    return Finding("", "", "what the command left could not be looked at", why)
+
+
 class Memo:
     """What earlier looks have found out, each by the signature of the file that it is about."""
 

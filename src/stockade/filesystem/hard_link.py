@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 MOST_CLOSED: Final = 5_000
 MOST_OF_ALL: Final = 200_000
 MOST_WALKED: Final = 1_000_000
-
-
+MOST_REPORTED: Final = 200_000
 _CLOSED: Final = (Operation.HIDDEN, Operation.READ_ONLY)
 
 
@@ -73,7 +72,7 @@ def twins(plan: Plan, besides: frozenset[str] = frozenset()) -> Twins:
     return Twins(tuple(dict.fromkeys(pairs)), notes)
 
 
-def leads_out(root: str, limit: int = MOST_WALKED) -> tuple[str, ...]:
+def leads_out(root: str, limit: int = MOST_REPORTED) -> tuple[str, ...]:
     """Return the files below a directory that have more names than are found there, among the first ``limit``."""
     found: dict[tuple[int, int], list[str]] = {}
     counts: dict[tuple[int, int], int] = {}

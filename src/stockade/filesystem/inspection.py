@@ -18,7 +18,7 @@ import os
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
-from stockade.filesystem.finding import Finding, Memo, signature_of
+from stockade.filesystem.finding import Memo, signature_of, unseen
 from stockade.policy.protected import OBEYED, UNSEARCHED
 from stockade.value import Value
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from stockade.filesystem.cover import Covers
+    from stockade.filesystem.finding import Finding
 
 _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
@@ -34,7 +35,6 @@ _ENOUGH: Final = 2
 _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 #: So many directories are listed below one; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
-_UNSEEN: Final = "what the command left could not be looked at"
 
 
 class Ground(Value):
@@ -204,7 +204,7 @@ class Inspection:
         if not todo or directory in self._cut:
             return []
         self._cut.add(directory)
-        return [Finding("", "", _UNSEEN, f'below "{escape(directory)}" there are more than {_MOST:,} directories')]
+        return [unseen(f'below "{escape(directory)}" there are more than {_MOST:,} directories')]
 
     def _entries(self, here: str, covers: Covers, *, deeper: bool) -> list[str]:
         """Note a directory if something in it is to be looked at; return the directories in it that are searched."""

@@ -33,6 +33,7 @@ from stockade.policy.git_judgement import (
     linked_directory,
     worktree_of,
 )
+from stockade.policy.places import Disk, follow
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -45,7 +46,6 @@ _MOST_HOOKS: Final = 40
 _LEGACY: Final = ("remotes", "branches")
 #: So many gitlinks of one index are followed, and so many in one look.
 _MOST_LINKS: Final = 2_000
-_MOST_LINKS_ON_WAY: Final = 40
 _MOST_LINKS_OF_ALL: Final = 200_000
 #: The prompt that comes with git shows these numbers, and bash runs what is in them.
 _STEPS: Final = {"rebase-merge": ("msgnum", "end"), "rebase-apply": ("next", "last")}
@@ -89,6 +89,7 @@ class RepositoryInspection:
         self._spared = spared
         self._visited: set[str] = set()
         self._stores: set[tuple[str, str]] = set()
+        self._disk = Disk()
         self._depth = 0
         self._followed = 0
         self._todo: list[str] = []
@@ -191,19 +192,10 @@ class RepositoryInspection:
 
     def _straight(self, path: str) -> str:
         """Return a path with the links on its way followed, empty if a command could have made one of them."""
-        for _ in range(_MOST_LINKS_ON_WAY):
-            link = _first_link(path)
-            if not link:
-                return path
-            if self._covers.root_of(link) is not None:
-                return ""
-            try:
-                above, text = link.rpartition("/")[0], os.readlink(link)
-            except OSError:
-                return ""
-            led = os.path.join(above or "/", text)
-            path = os.path.normpath(os.path.realpath(link) if ".." in text else led) + path[len(link) :]
-        return ""
+        trail = follow(path, self._disk)
+        if trail.looped or any(self._covers.root_of(step.link) is not None for step in trail.steps):
+            return ""
+        return trail.place
 
     def _repository(self, handle: Handle, worktree: str, *, above: str = "", since: int = 0) -> None:
         """Look at a repository's own files, and note the directories at the gitlinks of its index."""
@@ -406,19 +398,6 @@ class RepositoryInspection:
                 raise GitIndexError(_TOO_LARGE)
             return ()  # what cannot be read here, git on the host cannot read either
         return gitlinks(data, _hash_size(handle), lambda name: handle.content(name, _LARGEST_INDEX))
-
-
-def _first_link(path: str) -> str:
-    """Return the first link on the way to a place, empty if there is none."""
-    names = path.split("/")
-    for end in range(2, len(names) + 1):
-        here = "/".join(names[:end])
-        try:
-            if stat.S_ISLNK(os.lstat(here).st_mode):
-                return here
-        except (OSError, ValueError):
-            return ""
-    return ""
 
 
 def _hash_size(handle: Handle) -> int:

@@ -294,6 +294,6 @@ def _nothing(_path: str) -> bool:
 
 
 def _failure(error: Exception) -> Finding:
-    from stockade.filesystem.finding import Finding
+    from stockade.filesystem.finding import unseen
 
-    return Finding("", "", "what the command left could not be looked at", f"{type(error).__name__}: {error}"[:200])
+    return unseen(f"{type(error).__name__}: {error}"[:200])
