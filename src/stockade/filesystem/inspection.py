@@ -43,7 +43,7 @@ class Ground(Value):
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
-    runs any more, and every change of an index was told. ``last``: no command runs any more; ``again``: and there were
+    runs any more, and we heard of every change of an index. ``last``: no command runs any more; ``again``: and there were
     looks while they ran. ``named`` tells which files in a work tree the user's own configs name for git to run.
     """
 

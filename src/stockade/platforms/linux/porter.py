@@ -3,7 +3,7 @@
 A connection from the host to a server in the session must be made by a socket of the session's network namespace.
 The proxy may not enter that, so this process does, and does nothing else. Started by the owner as ``python -I -S`` with
 one ``SOCK_SEQPACKET`` socket as descriptor 3; the owner's first packet brings the namespace, the answer says whether
-it could be entered. Then whoever holds the other end may ask, with one packet of one byte each: ``4`` for IPv4 and
+it could be entered. Then the process with the other end asks, with one packet of one byte each: ``4`` for IPv4 and
 ``6`` for IPv6. The answer is the same byte with a non-blocking TCP socket (``SCM_RIGHTS``), or ``!`` and the kernel's
 error number in decimal, without one.
 
