@@ -43,8 +43,8 @@ class Ground(Value):
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
-    runs any more, and we heard of every change of an index. ``last``: no command runs any more; ``again``: and there were
-    looks while they ran. ``named`` tells which files in a work tree the user's own configs name for git to run.
+    runs any more, and we heard of every change of an index. ``last``: no command runs any more; ``again``: and there
+    were looks while they ran. ``named`` tells which files in a work tree the user's own configs name for git to run.
     """
 
     depth: int

@@ -283,7 +283,7 @@ def is_within_reach(path: bytes) -> bool:
     try:
         if os.fstat(file).st_nlink > 1:
             return True
-        # A process that opens the file for writing at this moment makes the kernel send us a signal, which we ignore.
+        # If a process opens the file for writing now, the kernel sends us a signal, which we ignore.
         fcntl.fcntl(file, _F_SETSIG, SIGURG)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_RDLCK)
         fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_UNLCK)
