@@ -46,6 +46,8 @@ def visible(char: str) -> bool:
 def escape(text: str, limit: int = 200) -> str:
     """Return ``text`` as one printable line of at most ``limit`` characters."""
     if len(text) <= limit:
+        if text.isascii() and text.isprintable() and _SPECIAL.keys().isdisjoint(text):
+            return text  # as most are, and each plan says a hundred
         whole = "".join(map(_piece, text))
         if len(whole) <= limit:
             return whole

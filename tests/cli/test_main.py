@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from errno import EMFILE
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,6 +73,16 @@ def test_a_bug_is_one_line_without_a_traceback(here: Here, monkeypatch: pytest.M
     monkeypatch.setenv("STOCKADE_DEBUG", "1")
     with pytest.raises(ZeroDivisionError):
         here("schema")
+
+
+def test_a_process_without_descriptors_is_no_bug(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken() -> dict[str, object]:
+        raise OSError(EMFILE, "Too many open files", "settings.json")
+
+    monkeypatch.setattr("stockade.settings.schema.schema", broken)
+    result = here("schema")
+    assert result.status == 125
+    assert result.err.startswith("stockade: this process has no file descriptor left")
 
 
 def test_interrupt_is_130(here: Here, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ import sys
 from stockade.annotation import TYPE_CHECKING, Any, NoReturn
 from stockade.cli.registry import COMMANDS
 from stockade.cli.terminal import FAILURE, leave_output, terminal
-from stockade.errors import StockadeError
+from stockade.errors import StockadeError, shortage
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -58,12 +58,11 @@ def main(arguments: Sequence[str] | None = None, locations: Locations | None = N
             raise
         from stockade.escape import escape
 
-        shown.fail(
-            StockadeError(
-                f"internal error: {type(error).__name__}: {escape(str(error))}",
-                "this is a bug in Stockade: please report it with what the command prints under STOCKADE_DEBUG=1",
-            )
+        bug = StockadeError(
+            f"internal error: {type(error).__name__}: {escape(str(error))}",
+            "this is a bug in Stockade: please report it with what the command prints under STOCKADE_DEBUG=1",
         )
+        shown.fail(shortage(error) or bug)
         return FAILURE
     return status
 

@@ -58,6 +58,8 @@ DEEP: Final = Glob("**", ())
 
 def escaped(name: str) -> str:
     """Return the text of a pattern that means exactly this name."""
+    if _SPECIAL.isdisjoint(name):
+        return name
     return "".join(f"\\{character}" if character in _SPECIAL else character for character in name)
 
 

@@ -14,7 +14,7 @@ import stat
 from stockade.annotation import Final, Protocol
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.policy.path_pattern import joined, names_of, spelled
+from stockade.policy.path_pattern import names_of, spelled
 from stockade.value import Value
 
 #: As in Linux, path_resolution(7); macOS gives up earlier.
@@ -130,26 +130,26 @@ class Trail(Value):
 
 def follow(path: str, places: Places) -> Trail:
     """Walk an absolute path to its place."""
-    done: list[str] = []
+    done = ""
     todo = _reversed_names(spelled(path))
     steps: list[Step] = []
     while todo:
         name = todo.pop()
         if name == "..":
-            del done[-1:]
+            done = done.rpartition("/")[0]
             continue
-        here = joined([*done, name])
+        here = f"{done}/{name}"
         target = places.link(here)
         if target is None:
-            done.append(name)
+            done = here
             continue
         steps.append(Step(here, _spelling(here, todo), not todo))
         if len(steps) > MOST_LINKS:
             return Trail(tuple(steps), here, looped=True)
         if target.startswith("/"):
-            done.clear()
+            done = ""
         todo.extend(_reversed_names(target))
-    return Trail(tuple(steps), joined(done))
+    return Trail(tuple(steps), done or "/")
 
 
 def resolve(path: str, places: Places) -> str:
@@ -163,9 +163,9 @@ def resolve(path: str, places: Places) -> str:
 
 def first_missing(place: str, places: Places) -> str | None:
     """Return the highest directory on the way to a place (or the place) that does not exist, ``None`` if all do."""
-    names = names_of(place)
-    for depth in range(1, len(names) + 1):
-        above = joined(names[:depth])
+    above = ""
+    for name in names_of(place):
+        above = f"{above}/{name}"
         if not places.exists(above):
             return above
     return None

@@ -7,8 +7,6 @@ counts memory per process and processes per user, and says less when one is hit.
 
 from __future__ import annotations
 
-import resource
-
 from stockade.annotation import Final
 from stockade.enumeration import Enum
 from stockade.errors import InvalidTextError
@@ -56,6 +54,10 @@ class Limits(Value):
 
     def rlimits(self, *, grouped: bool) -> tuple[tuple[int, int], ...]:
         """Return what setrlimit(2) enforces; ``grouped``: memory and processes are counted by a control group."""
+        if self == _NO_LIMITS:
+            return ()
+        import resource  # a library to load, for which most commands have no use
+
         pairs = [
             (resource.RLIMIT_NOFILE, self.open_files),
             (resource.RLIMIT_CPU, self.cpu_seconds),
@@ -70,6 +72,9 @@ class Limits(Value):
             return None
         exceeded = signal == _SIGXCPU or (signal is not None and cpu_time >= self.cpu_seconds)
         return Limit.CPU if exceeded else None
+
+
+_NO_LIMITS: Final = Limits()
 
 
 def parse_size(text: str) -> int:

@@ -101,7 +101,9 @@ def test_what_is_not_set_is_not_needed(tools_machine: Machine, without: str, var
             "no private directory can be had in",
             id="no place for temporary files",
         ),
-        pytest.param("ulimit -n 10", {}, "cannot build the walls", id="ten descriptors"),
+        pytest.param("ulimit -n 10", {}, "no file descriptor left", id="ten descriptors"),
+        pytest.param("ulimit -n 14", {}, "no file descriptor left", id="fourteen descriptors"),
+        pytest.param("ulimit -n 20", {}, "no file descriptor left", id="twenty descriptors"),
         pytest.param("cd ..; mkdir gone; cd gone; rmdir ../gone", {}, "does not exist any more", id="no directory"),
     ],
 )

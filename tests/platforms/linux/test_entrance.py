@@ -28,7 +28,7 @@ def jails() -> Iterator[list[Jail]]:
 def build(
     jails: list[Jail], folder: Path, shared: tuple[int, ...] = (), ports: tuple[tuple[str, int], ...] = ()
 ) -> Jail:
-    jail = Jail.start()
+    jail = Jail.start(first=not shared)
     jails.append(jail)
     jail.build(JailSpec((Mount("writable", str(folder)),)), shared=shared, host_ports=ports)
     jail.wait_ready()

@@ -24,7 +24,7 @@ def namespaces(jail: Jail, folder: Path) -> list[str]:
 
 
 def build(folder: Path, shared: tuple[int, ...] = ()) -> Jail:
-    jail = Jail.start()
+    jail = Jail.start(first=not shared)
     jail.build(JailSpec((Mount("writable", str(folder)),)), shared=shared)
     jail.wait_ready()
     return jail

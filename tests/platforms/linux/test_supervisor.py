@@ -12,7 +12,7 @@ import pytest
 from stockade.platforms.linux import kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.connection import Attempt
-from stockade.platforms.linux.supervisor import Supervision, Supervisor, follow_no_links
+from stockade.platforms.linux.supervisor import HostView, Supervision, Supervisor, follow_no_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ class Ends:
     def __init__(self) -> None:
         self.launcher, to_launcher = Channel.pair()
         self.owner, to_owner = Channel.pair()
-        self.supervision = Supervision([], lambda _: False, 0)
+        self.supervision = Supervision(HostView(), [], lambda _: False, 0)
         self.supervisor = Supervisor(to_launcher, to_owner, self.supervision)
         self.supervisor.listeners[99] = 5
         self.channels = (self.launcher, to_launcher, self.owner, to_owner)

@@ -25,8 +25,6 @@ from _socket import (
 )
 from errno import EADDRINUSE
 
-from stockade.platforms.linux import routing
-
 HTTP = b"http"
 SOCKS = b"socks"
 TRANSPARENT = b"transparent"
@@ -72,6 +70,8 @@ class Entrances:
         """Open what every session has."""
         self.add(HTTP, _bound(SOCK_STREAM, _IPV4, HTTP_PORT))
         self.add(SOCKS, _bound(SOCK_STREAM, _IPV4, SOCKS_PORT))
+        from stockade.platforms.linux import routing  # not for the owner, who needs the numbers of the ports
+
         try:
             routing.carry(TRANSPARENT_PORT, NAME_PORT)
         except OSError as error:

@@ -84,6 +84,10 @@ class Inspector:
         if not self._covers:
             self._began = _Moment.now()
 
+    def get_ready(self) -> None:
+        """Import what a look needs: at a moment when this process has nothing else to do."""
+        from stockade.filesystem import inspection  # noqa: F401 - for ``_look``
+
     def begin(
         self, plan: Plan, rules: FileRules, memory: Memory, *, watched: bool, alone: bool, awaited: bool = False
     ) -> None:

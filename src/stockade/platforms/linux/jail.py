@@ -118,13 +118,15 @@ State = Literal["new", "building", "ready", "closed"]
 class Jail:
     """A jail and the helpers that hold it."""
 
-    def __init__(self, pid: int, channel: Channel, passage: Passage, leavings: str) -> None:
+    def __init__(self, pid: int, channel: Channel, passage: Passage, leavings: str, *, joins: bool = False) -> None:
         """Take over a keeper that was just started; see ``start``."""
         self.pid = pid
         self._owner = os.getpid()
         self._channel = channel
         self._passage = passage
         self._leavings = leavings
+        #: Whether it can join what an earlier jail of the session shares.
+        self.joins = joins
         self._plan: Packet | None = None
         self._number = 0
         self._launcher: tuple[int, ...] = ()
@@ -136,14 +138,17 @@ class Jail:
         self._state: State = "new"
 
     @classmethod
-    def start(cls, leavings: str = "", passage: Passage | None = None) -> Jail:
+    def start(cls, leavings: str = "", passage: Passage | None = None, *, first: bool = True) -> Jail:
         """Start the helpers, outside any jail yet.
 
         ``leavings`` is the directory that holds sessions' temporary directories: if this process is killed, the
-        helpers remove from it what belongs to nobody. ``passage`` is how they come to user namespaces, first.
+        helpers remove from it what belongs to nobody. ``passage`` is how they come to user namespaces, first. For the
+        ``first`` jail of a session they begin at once with what no plan changes; only later ones join it.
         """
         passage = passage or passages.usual()
-        return cls(*keeper_process.spawn(passage, leavings), passage, leavings)
+        # Through bubblewrap each jail lives in a world of its own, which has no rights over an earlier one.
+        joins = passage == "direct" and not first
+        return cls(*keeper_process.spawn(passage, leavings, first=not joins), passage, leavings, joins=joins)
 
     @classmethod
     def fork(cls, leavings: str) -> Jail:
@@ -170,13 +175,12 @@ class Jail:
             confinement=spec.confinement,
             fresh_processes=spec.fresh_processes,
             sockets=[os.fsencode(text) for text in spec.sockets],
-            shared=len(shared) if self._passage == "direct" else 0,
+            shared=len(shared) if self.joins else 0,
             spare=spec.spare,
             reuse=spec.reuse,
             host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
         packet = build.packet()
-        # Through bubblewrap each jail lives in a world of its own, which has no rights over an earlier one.
         # A large packet travels in a file, whose descriptor is one more.
         packet.descriptors = (*shared[: build.shared], *locks)[: MAXIMUM_DESCRIPTORS - 1]
         self._plan = packet
@@ -220,6 +224,7 @@ class Jail:
         """Start new helpers by another passage and send them the same plan."""
         self.pid, self._channel = keeper_process.spawn(passage, self._leavings)
         self._passage = passage
+        self.joins = False
         self._state = "building"
         with suppress(UnavailableError):  # it may have ended already; then there is no answer either
             self._send(plan)
@@ -232,11 +237,6 @@ class Jail:
         if explain:
             return passages.refusal(failed.step, failed.error, failed.text())
         return UnavailableError(f"cannot build the walls: {failed.text()}", "run `stockade doctor`")
-
-    @property
-    def joins(self) -> bool:
-        """Whether it can join what an earlier jail of the session shares."""
-        return self._passage == "direct"
 
     def fileno(self) -> int:
         """Return the descriptor that becomes readable with each answer."""

@@ -40,10 +40,13 @@ _ARGUMENTS_AT: Final = slice(45, 49)
 _HINT: Final = "check the Python installation and the limit of processes"
 
 
-def spawn(passage: Passage, leavings: str) -> tuple[int, Channel]:
-    """Start a keeper as a program of its own; return its process and the channel to it."""
+def spawn(passage: Passage, leavings: str, *, first: bool = True) -> tuple[int, Channel]:
+    """Start a keeper as a program of its own; return its process and the channel to it.
+
+    ``first``: its jail is the first of a session, and joins no other.
+    """
     words = passages.words_for(passage, [sys.executable, "-I", "-S", "-c", _START, package_root(), passage, leavings])
-    mine, theirs = _pair()
+    mine, theirs = _pair(first=first)
     try:
         streams = [(os.POSIX_SPAWN_OPEN, number, os.devnull, os.O_RDWR, 0) for number in range(_CHANNEL)]
         actions = [(os.POSIX_SPAWN_DUP2, theirs.fileno(), _CHANNEL), *streams]
@@ -69,8 +72,8 @@ def can_fork() -> bool:
 
 
 def fork(leavings: str) -> tuple[int, Channel]:
-    """Start a keeper as a fork of this process; return its process and the channel to it."""
-    mine, theirs = _pair()
+    """Start the keeper of a session's first jail as a fork of this process; return its process and its channel."""
+    mine, theirs = _pair(first=True)
     try:
         return _fork(theirs, leavings), mine
     except OSError as error:
@@ -81,14 +84,14 @@ def fork(leavings: str) -> tuple[int, Channel]:
         theirs.close()
 
 
-def _pair() -> tuple[Channel, Channel]:
+def _pair(*, first: bool) -> tuple[Channel, Channel]:
     """Make both ends of a channel; the keeper's holds the owner's introduction already. Leave nothing on failure."""
     try:
         mine, theirs = Channel.pair()
     except OSError as error:
         raise _no_channel(error) from error
     try:
-        _introduce(mine)
+        _introduce(mine, first=first)
     except BaseException as error:
         mine.close()
         theirs.close()
@@ -161,11 +164,11 @@ def _rename() -> None:
     ctypes.memset(environment, 0, end - environment)
 
 
-def _introduce(channel: Channel) -> None:
+def _introduce(channel: Channel, *, first: bool) -> None:
     """Tell a keeper whom to watch: a process of this number could be another one by the time it looks."""
     own = os.pidfd_open(os.getpid())
     try:
-        channel.send(Packet(message.OWNER, 0, b"", (own,)))
+        channel.send(Packet(message.OWNER, int(first), b"", (own,)))
     finally:
         os.close(own)
 

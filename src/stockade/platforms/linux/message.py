@@ -1,7 +1,8 @@
 """What a session and its launcher say to each other, as bytes.
 
-Requests: owner (first, with a pidfd of the owner), parent (bubblewrap's pid, if that starts the keeper), build (once),
-run, end, signal, order, receive, retire (another jail takes over), close (last).
+Requests: owner (first of all, with a pidfd of the owner, and 1 if the jail is the first of its session), parent
+(bubblewrap's pid, if that starts the keeper), build (once), run, end, signal, order, receive, retire (another jail
+takes over), close (last).
 Answers: ready, started, ended, failed, guests, refused, covered (a cover that fell was laid again).
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its

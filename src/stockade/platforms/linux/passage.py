@@ -15,7 +15,7 @@ import os
 from errno import EACCES, EPERM
 
 from stockade.annotation import TYPE_CHECKING, Literal
-from stockade.errors import UnavailableError
+from stockade.errors import UnavailableError, shortage
 from stockade.platforms.linux import bubblewrap
 
 if TYPE_CHECKING:
@@ -70,6 +70,9 @@ def refusal(step: str, error: int, text: str) -> UnavailableError:
 
     For a refused user namespace the machine is looked at, which takes about 100 ms.
     """
+    short = shortage(OSError(error, "")) if error else None
+    if short is not None:
+        return short  # the helpers have this process's limits
     plain = f"cannot build the walls: {text}"
     if step == _SHOWING and error == EPERM:
         from stockade.platforms.linux.barrier import WEAKER_LOSS, WEAKER_SETTING

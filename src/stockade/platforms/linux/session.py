@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 
 from stockade.platforms.linux import kernel
-from stockade.platforms.linux.entrance import Entrances
 
 _SHARED = (
     (b"net", kernel.CLONE_NEWNET),
@@ -42,19 +41,6 @@ def furnish() -> None:
 def descriptors() -> tuple[int, ...]:
     """Open them, for whoever comes later."""
     return tuple(os.open(b"/proc/self/ns/" + name, os.O_RDONLY | os.O_CLOEXEC) for name, _ in _SHARED)
-
-
-def open_entrances(host_ports: list[bytes], *, new: bool) -> Entrances:
-    """Open where the network is served: all of it if the namespace is new, and what leads to ports of the host."""
-    opened = Entrances()
-    try:
-        if new:
-            opened.open_all()
-        opened.open_hosts(host_ports)
-    except BaseException:
-        opened.close()
-        raise
-    return opened
 
 
 def enter(shared: tuple[int, ...]) -> None:

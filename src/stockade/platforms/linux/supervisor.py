@@ -53,16 +53,13 @@ _MILLISECONDS = 1000
 _PROCESSES = b"/proc"
 
 
-class Supervision:
-    """What a supervisor must know of a jail, and what it needs of the host: opened before there are walls."""
+class HostView:
+    """What a supervisor needs of the host: its root and the way to its listening sockets. Opened on the host."""
 
-    __slots__ = ("absent", "capabilities", "is_listed", "listeners", "root")
+    __slots__ = ("listeners", "root")
 
-    def __init__(self, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int) -> None:
-        """Open the host's root and the way to its listening sockets, as long as this is the host."""
-        self.absent = absent
-        self.is_listed = is_listed
-        self.capabilities = capabilities
+    def __init__(self) -> None:
+        """Open both, as long as this is the host."""
         self.root = os.open(b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
         self.listeners = Listeners()
 
@@ -70,6 +67,25 @@ class Supervision:
         """Give up what only a supervisor needs."""
         os.close(self.root)
         self.listeners.close()
+
+
+class Supervision:
+    """What a supervisor must know of a jail, with what it needs of the host."""
+
+    __slots__ = ("absent", "capabilities", "is_listed", "view")
+
+    def __init__(
+        self, view: HostView, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int
+    ) -> None:
+        """Own the view."""
+        self.view = view
+        self.absent = absent
+        self.is_listed = is_listed
+        self.capabilities = capabilities
+
+    def close(self) -> None:
+        """Give up what only a supervisor needs."""
+        self.view.close()
 
 
 class Supervisor:
@@ -81,12 +97,12 @@ class Supervisor:
         """Take the channels to the launcher, and past it to the owner; where links are followed, nothing is quick."""
         self.launcher = launcher
         self.owner = owner
-        self.onlooker = Onlooker(supervision.root, supervision.absent, supervision.capabilities)
+        self.onlooker = Onlooker(supervision.view.root, supervision.absent, supervision.capabilities)
         self.own = Listeners()
         self.connections = Connections(
             supervision.is_listed,
             _or_none(self.own.devices),
-            _or_none(supervision.listeners.devices),
+            _or_none(supervision.view.listeners.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         arch = arch_of(os.uname().machine)

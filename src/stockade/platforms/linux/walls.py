@@ -249,7 +249,7 @@ class LinuxWalls:
     def _replace(self, policy: SandboxPolicy, plan: Plan) -> None:
         """Build a jail for the plan; commands that run stay in the old one, which goes with the last of them."""
         plan, lease = self._keep(policy, plan)
-        jail, self._next = self._next or Jail.start(self._leavings), None
+        jail, self._next = self._next or Jail.start(self._leavings, first=not self._commons.shared), None
         try:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
@@ -268,6 +268,7 @@ class LinuxWalls:
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
             jail.build(spec, lease.descriptors, self._commons.shared, ports)
+            self._inspector.get_ready()
             jail.wait_ready()
         except BaseException:
             jail.close()
