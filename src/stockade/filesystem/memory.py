@@ -113,6 +113,8 @@ class Memory:
     def refresh(self) -> bool:
         """Forget what is no longer so; tell whether anything was."""
         events = [] if self._queue is None else self._queue.read()
+        if not events and not self._unwatched:
+            return self._readings.check(set()) | self._check_texts()
         if any(event.overflow for event in events):
             self._forget_all()
             self._touched.add("/")

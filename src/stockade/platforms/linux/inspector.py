@@ -208,7 +208,7 @@ class Inspector:
             self._inspection = Inspection()
         if not self._watched:
             self._inspection.walk_again()
-        ground = self._ground(rules, memory).but(settled=settled, last=last, again=last and self.looked)
+        ground = self._ground(rules, memory, settled=settled, last=last)
         return self._inspection.look(self._covers_now(), ground, changed, replaced)
 
     def _covers_now(self) -> Covers:
@@ -231,7 +231,7 @@ class Inspector:
                 found.append(path)
         return found
 
-    def _ground(self, rules: FileRules, memory: Memory) -> Ground:
+    def _ground(self, rules: FileRules, memory: Memory, *, settled: bool, last: bool) -> Ground:
         from stockade.filesystem.inspection import Ground
 
         return Ground(
@@ -245,6 +245,9 @@ class Inspector:
             since=0 if self._began.is_set_since() else self._began.real - _COARSE,
             named=lambda common, worktree: _named(common, worktree, rules.home),
             links=memory.known_gitlinks,
+            settled=settled,
+            last=last,
+            again=last and self.looked,
         )
 
     def _above(self) -> tuple[str, ...]:

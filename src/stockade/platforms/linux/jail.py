@@ -371,13 +371,15 @@ def _run(request: Request) -> message.Run:
 
 def _encoded(environment: Mapping[str, str]) -> dict[bytes, bytes]:
     """Return the variables as the kernel has them: names end at the first ``=``, and everything at the first zero."""
-    encoded = {os.fsencode(name): os.fsencode(value) for name, value in environment.items()}
-    names, values = b"".join(encoded), b"".join(encoded.values())
-    if b"" in encoded or b"=" in names or b"\0" in names or b"\0" in values:
-        wrong = next(name for name, value in encoded.items() if not name or b"=" in name or b"\0" in name + value)
-        text = f"this cannot be a variable of the environment: {os.fsdecode(wrong)!a}"
+    # Two texts are encoded sooner than two hundred.
+    names, values = (os.fsencode("\0".join(texts)) for texts in (environment, environment.values()))
+    found = dict(zip(names.split(b"\0"), values.split(b"\0"), strict=False)) if environment else {}
+    zeros = max(len(environment) - 1, 0)
+    if b"" in found or b"=" in names or (names.count(b"\0"), values.count(b"\0")) != (zeros, zeros):
+        wrong = next(name for name, value in environment.items() if not name or "=" in name or "\0" in name + value)
+        text = f"this cannot be a variable of the environment: {wrong!a}"
         raise StockadeError(text, "a name is not empty and has no '='; neither name nor value holds a zero byte")
-    return encoded
+    return found
 
 
 def _answer(packet: Packet) -> Answer:
