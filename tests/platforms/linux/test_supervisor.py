@@ -12,7 +12,8 @@ import pytest
 from stockade.platforms.linux import kernel, message
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.connection import Attempt
-from stockade.platforms.linux.supervisor import HostView, Supervision, Supervisor, follow_no_links
+from stockade.platforms.linux.supervision import HostView, Supervision
+from stockade.platforms.linux.supervisor import Supervisor, follow_no_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -18,7 +18,7 @@ from stockade.platforms.linux.entrance import Entrances
 from stockade.platforms.linux.first_process import Setting
 from stockade.platforms.linux.locked_tree import Holder
 from stockade.platforms.linux.program import notifies, program, unsupervised
-from stockade.platforms.linux.supervisor import HostView, Supervision
+from stockade.platforms.linux.supervision import HostView, Supervision
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

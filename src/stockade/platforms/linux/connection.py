@@ -164,6 +164,19 @@ class Connections:
         else:
             self.held.pop(listener, None)
 
+    def of(self, listener: int) -> list[int]:
+        """Return the connections of one command that wait."""
+        return [descriptor for descriptor, attempt in self.waiting.items() if attempt.listener == listener]
+
+    def keep(self, listener: int) -> None:
+        """Go on in another process, with those of one command only."""
+        self.descriptors = b"%d/fd/" % os.getpid()
+        kept = self.of(listener)
+        for descriptor in [descriptor for descriptor in self.waiting if descriptor not in kept]:
+            attempt = self.waiting[descriptor]
+            self.leave(descriptor)
+            attempt.close()
+
     def attempt(
         self, listener: int, identity: int, thread: int, arguments: tuple[int, ...]
     ) -> tuple[Attempt, int | None]:

@@ -29,6 +29,10 @@ from stockade.platforms.linux.hearing import Hearing
 from stockade.platforms.linux.reception import FIRST_NUMBER, Reception
 from stockade.platforms.linux.supervised import Supervised
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from stockade.platforms.linux.supervision import Supervision
+
 _SIGKILL = 9
 _STREAMS = 3
 _IDLE_COPIES = 8
@@ -82,7 +86,7 @@ class Launcher:
         if warden is not None:
             self.poller.register(warden.fileno(), select.POLLIN)
 
-    def prove(self, supervision: supervisor.Supervision | None = None) -> Packet:
+    def prove(self, supervision: Supervision | None = None) -> Packet:
         """Make the first first-process and answer whether it could build its walls."""
         self.spare = self.fork()
         if supervision is not None:
@@ -99,7 +103,7 @@ class Launcher:
             return Packet(message.READY, 0, note, (os.dup(self.origin), *_terminals()))
         return packet
 
-    def fork_supervisor(self, supervision: supervisor.Supervision) -> Supervised:
+    def fork_supervisor(self, supervision: Supervision) -> Supervised:
         """Make the one who answers what commands ask, and give up what only that one needs."""
         mine, theirs = Channel.pair()
         if os.fork() == 0:
@@ -407,7 +411,7 @@ def main(
     keeper: Channel,
     setting: first_process.Setting,
     warden: Channel | None = None,
-    supervision: supervisor.Supervision | None = None,
+    supervision: Supervision | None = None,
 ) -> None:
     """Serve a session from inside its finished jail; the caller ends the process afterwards."""
     kernel.limit_bounding_set(setting.capabilities)

@@ -69,6 +69,10 @@ class Refusals:
         if not any(self._known.get(command, {}).values()):
             self._known.pop(command, None)
 
+    def keep(self, command: int) -> None:
+        """Forget all other commands."""
+        self._known = {number: counts for number, counts in self._known.items() if number == command}
+
     def end(self, command: int) -> list[tuple[Key, int]]:
         """Return the last numbers of a command, and forget it."""
         unsaid = self.take(command)

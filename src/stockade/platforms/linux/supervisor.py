@@ -7,7 +7,8 @@ killed, the kernel answers ``ENOSYS`` to whatever would have been asked, and the
 
 Rules: everything is imported and opened before the jail is entered; one thread; it never waits for anybody but its
 callers; a call is answered only after its refusal is on its way, so that no command ends before its last report; an
-error in here lets a change go on to the mounts, and refuses a connection.
+error in here lets a change go on to the mounts, and refuses a connection. A command whose calls take long gets a
+process of its own (see ``deputy``).
 Source of truth: seccomp_unotify(2), pid_namespaces(7).
 """
 
@@ -17,12 +18,16 @@ import gc
 import os
 import resource
 import select
+from _signal import SIG_IGN, SIGCHLD, signal  # type: ignore[import-not-found] # signal costs 3 ms
 from errno import EACCES, ELOOP, EPERM
+from fcntl import LOCK_EX, LOCK_UN, lockf
 from time import monotonic
 
-from stockade.platforms.linux import kernel, message, notification
+from stockade.platforms.linux import deputy, kernel, message, notification
 from stockade.platforms.linux.calls import BIND, CONNECT, CREATE, SOCKET, UNIX_CONNECT, changes, chmods
+from stockade.platforms.linux.channel import Channel
 from stockade.platforms.linux.connection import Attempt, Connections, path_of, room_for
+from stockade.platforms.linux.deputy import Deputy
 from stockade.platforms.linux.directory_mode import SETGID, change
 from stockade.platforms.linux.memory_reader import read_bytes
 from stockade.platforms.linux.notification import let_go, receive
@@ -38,8 +43,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stockade.platforms.linux.channel import Channel, Packet
+    from stockade.platforms.linux.channel import Packet
     from stockade.platforms.linux.notification import Notification
+    from stockade.platforms.linux.supervision import Supervision
 
 #: The place of a datagram socket: it has none, which is why it is refused.
 DATAGRAM = b"datagram"
@@ -53,41 +59,6 @@ _MILLISECONDS = 1000
 _PROCESSES = b"/proc"
 
 
-class HostView:
-    """What a supervisor needs of the host: its root and the way to its listening sockets. Opened on the host."""
-
-    __slots__ = ("listeners", "root")
-
-    def __init__(self) -> None:
-        """Open both, as long as this is the host."""
-        self.root = os.open(b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        self.listeners = Listeners()
-
-    def close(self) -> None:
-        """Give up what only a supervisor needs."""
-        os.close(self.root)
-        self.listeners.close()
-
-
-class Supervision:
-    """What a supervisor must know of a jail, with what it needs of the host."""
-
-    __slots__ = ("absent", "capabilities", "is_listed", "view")
-
-    def __init__(
-        self, view: HostView, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int
-    ) -> None:
-        """Own the view."""
-        self.view = view
-        self.absent = absent
-        self.is_listed = is_listed
-        self.capabilities = capabilities
-
-    def close(self) -> None:
-        """Give up what only a supervisor needs."""
-        self.view.close()
-
-
 class Supervisor:
     """The loop."""
 
@@ -97,14 +68,19 @@ class Supervisor:
         """Take the channels to the launcher, and past it to the owner; where links are followed, nothing is quick."""
         self.launcher = launcher
         self.owner = owner
+        self.supervision = supervision
         self.onlooker = Onlooker(supervision.view.root, supervision.absent, supervision.capabilities)
         self.own = Listeners()
         self.connections = Connections(
             supervision.is_listed,
-            _or_none(self.own.devices),
-            _or_none(supervision.view.listeners.devices),
+            _in_turn(self.own.devices),
+            _in_turn(supervision.view.listeners.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
+        self.wary: set[int] = set()
+        self.deputies: dict[int, Deputy] = {}
+        self.is_deputy = False
+        self.is_over = False
         arch = arch_of(os.uname().machine)
         numbers = arch.numbers()
         self.changes = changes(arch)
@@ -114,32 +90,123 @@ class Supervisor:
             self.quick = dict.fromkeys(self.changes, _nothing)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
-        self.poller = select.epoll()
-        self.poller.register(launcher.fileno(), select.EPOLLIN)
-        # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
-        self.ears = select.poll()
-        self.ears.register(self.poller.fileno(), select.POLLIN)
+        self.listen_to(launcher)
         self.listeners: dict[int, int] = {}
         self.commands: dict[int, int] = {}
         self.dirty = False
         self.told = 0.0
 
+    def listen_to(self, launcher: Channel) -> None:
+        """Begin to wait for what the launcher says, and for nothing else yet."""
+        self.launcher = launcher
+        self.poller = select.epoll()
+        self.poller.register(launcher.fileno(), select.EPOLLIN)
+        # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
+        self.ears = select.poll()
+        self.ears.register(self.poller.fileno(), select.POLLIN)
+
     def serve(self) -> None:
         """Serve until the launcher is gone."""
         poll, listeners, hear, waiting = self.ears.poll, self.listeners, self.hear, self.connections.waiting
-        while True:
+        wary, now, long = self.wary, monotonic, deputy.LONG
+        while not self.is_over:
             for descriptor, event in poll(self.patience() if waiting or self.dirty else None):
                 if descriptor not in listeners:
                     if not self.hear_others():
                         return
                 elif event & 1:  # POLLIN; a look into the module would cost as much as all else here
+                    if descriptor in wary:
+                        self.hear_warily(descriptor)
+                        continue
+                    began = now()
                     hear(descriptor)
+                    if now() - began > long:
+                        wary.add(descriptor)
                 else:
                     self.drop(descriptor)
-            if waiting:
-                self.look_at_due()
-            if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
-                self.tell_numbers()
+            if waiting or self.dirty or self.is_deputy:
+                self.look_around()
+
+    def look_around(self) -> None:
+        """Do what nobody asks for: look at connections that wait, tell numbers; a deputy ends that has nothing left."""
+        if self.connections.waiting:
+            self.look_at_due()
+        if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
+            self.tell_numbers()
+        if self.is_deputy and not self.listeners and not self.dirty and not self.is_over:
+            self.launcher.send(message.empty(message.FLUSHED))
+            self.is_over = True
+
+    def hear_warily(self, listener: int) -> None:
+        """Take a call of a command that has made this process wait before; the second time, leave it to a deputy."""
+        if deputy.slept_long(self.hear, listener) and listener in self.listeners and not self.is_deputy:
+            self.depute(listener)
+
+    def depute(self, listener: int) -> None:
+        """Have a command served by a process of its own from now on; if there can be none, go on serving it."""
+        number = self.commands.get(self.listeners[listener])
+        if number is None:
+            return  # a first process on its way
+        # Before there is a deputy that could have anything to say: what it says comes later than by itself.
+        self.launcher.send(message.empty(message.UNSAID))
+        mine, theirs = Channel.pair()
+        try:
+            child = os.fork()
+        except OSError:
+            mine.close()
+            theirs.close()
+            return
+        if child == 0:
+            try:
+                mine.close()
+                self.become_deputy(listener, theirs)
+            finally:
+                os._exit(0)
+        theirs.close()
+        self.deputies[mine.fileno()] = Deputy(number, mine)
+        self.poller.register(mine.fileno(), select.EPOLLIN)
+        for descriptor in self.connections.of(listener):
+            self.forget(descriptor)
+        self.refusals.end(number)
+        self.dirty = self.dirty and self.refusals.is_unsaid()
+        self.drop(listener)
+
+    def become_deputy(self, listener: int, supervisor: Channel) -> None:
+        """Keep what concerns one command, in this fork, and serve it."""
+        self.is_deputy = True
+        self.launcher.close()
+        self.poller.close()
+        self.listen_to(supervisor)
+        while self.deputies:
+            self.deputies.popitem()[1].channel.close()
+        for other in self.listeners.keys() - {listener}:
+            del self.listeners[other]
+            os.close(other)
+        number = self.commands[self.listeners[listener]]
+        self.refusals.keep(number)
+        self.dirty = self.refusals.is_unsaid()
+        self.onlooker = Onlooker(self.supervision.view.root, self.supervision.absent, self.supervision.capabilities)
+        self.connections.keep(listener)
+        for attempt in self.connections.waiting.values():
+            self.watch(attempt)
+        self.ears.register(listener, select.POLLIN)
+        self.serve()
+
+    def hear_deputy(self, descriptor: int) -> bool:
+        """Pass on what a deputy says; ``False`` if it was killed: nobody answers its command any more."""
+        one = self.deputies[descriptor]
+        packet = one.channel.receive()
+        if packet is None:
+            return False
+        if packet.kind == message.REFUSED:
+            self.launcher.send(packet)
+        elif packet.kind == message.FLUSHED:
+            del self.deputies[descriptor]
+            self.poller.unregister(descriptor)
+            one.channel.close()
+            if one.asked:
+                self.say_flushed()
+        return True
 
     def look_at_due(self) -> None:
         """Look at some of those who wait, for a moment; who was not looked at is the first next time."""
@@ -154,6 +221,9 @@ class Supervisor:
         for descriptor, _ in self.poller.poll(0):
             if descriptor in self.connections.waiting:
                 self.look_again(descriptor)
+            elif descriptor in self.deputies:
+                if not self.hear_deputy(descriptor):
+                    return False
             elif descriptor == self.launcher.fileno() and not self.obey():
                 return False
         return True
@@ -182,14 +252,26 @@ class Supervisor:
 
     def flush(self, packet: Packet) -> None:
         """Say the last numbers of a command to the launcher, who says them to the owner."""
+        for one in self.deputies.values():
+            if one.number == packet.number:
+                one.asked = True
+                with suppress(OSError):  # it has said its last word already, which is heard next
+                    one.channel.send(packet)
+                return
         for key, times in self.refusals.end(packet.number):
             self.launcher.send(message.Refused(*key, times).packet(packet.number))
         self.dirty = self.dirty and self.refusals.is_unsaid()
-        self.launcher.send(message.empty(message.FLUSHED, self.dirty))
+        self.say_flushed()
+        self.is_over = self.is_deputy
+
+    def say_flushed(self) -> None:
+        """Say that this was all; as long as there is a deputy, the launcher is to ask again for each command."""
+        self.launcher.send(message.empty(message.FLUSHED, self.dirty or bool(self.deputies)))
 
     def drop(self, listener: int) -> None:
         """Forget a listener under which nobody lives any more."""
         self.ears.unregister(listener)
+        self.wary.discard(listener)
         command = self.commands.pop(self.listeners.pop(listener), None)
         if command is not None:
             self.refusals.forget(command)
@@ -289,10 +371,25 @@ class Supervisor:
             self.report(listener, asked, (UNIX_CONNECT, attempt.refused))
         if error is not None:
             self.answer(attempt, error)
-        elif attempt.sock is not None and attempt.domain != _UNIX:
+        else:
+            self.watch(attempt)
+
+    def watch(self, attempt: Attempt) -> None:
+        """Have the kernel tell when a connection stands; of unix sockets it does not."""
+        if attempt.sock is not None and attempt.domain != _UNIX:
             # Without room for it (a user's share, which a command can use up) it is looked at in its turn.
             with suppress(OSError):
                 self.poller.register(attempt.sock.fileno(), select.EPOLLOUT | select.EPOLLONESHOT)
+
+    def forget(self, descriptor: int) -> None:
+        """Look at a connection no longer."""
+        attempt = self.connections.waiting[descriptor]
+        self.connections.leave(descriptor)
+        if attempt.domain != _UNIX:
+            # The caller has the same socket open: closing ours would not end the watching of it.
+            with suppress(OSError):
+                self.poller.unregister(descriptor)
+        attempt.close()
 
     def answer(self, attempt: Attempt, error: int) -> None:
         """Tell a caller how its connection went."""
@@ -310,14 +407,9 @@ class Supervisor:
         if error is None:
             self.connections.turn(descriptor)
             return
-        self.connections.leave(descriptor)
-        if attempt.domain != _UNIX:
-            # The caller has the same socket open: closing ours would not end the watching of it.
-            with suppress(OSError):
-                self.poller.unregister(descriptor)
         if valid:
             self.answer(attempt, error)
-        attempt.close()
+        self.forget(descriptor)
 
     def report(self, listener: int, asked: Notification, key: tuple[bytes, bytes]) -> None:
         """Tell the owner what is new, and count the rest."""
@@ -351,12 +443,20 @@ class Supervisor:
         self.dirty = self.refusals.is_unsaid()
 
 
-def _or_none(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
-    """Return what answers with no device where the kernel cannot be asked: then nothing is the session's own."""
+def _in_turn(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
+    """Return what asks when no deputy does: they share the way to the kernel, and must not hear each other's answers.
+
+    Where the kernel cannot be asked there is no device: then nothing is the session's own.
+    """
+    turn = os.memfd_create("turn", os.MFD_CLOEXEC)
 
     def ask(number: int) -> set[int]:
         try:
-            return devices(number)
+            lockf(turn, LOCK_EX)
+            try:
+                return devices(number)
+            finally:
+                lockf(turn, LOCK_UN)
         except OSError:
             return set()
 
@@ -380,6 +480,7 @@ def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
     """Serve a jail; the caller ends the process afterwards."""
     gc.disable()
     gc.freeze()
+    signal(SIGCHLD, SIG_IGN)  # nobody waits for deputies
     kernel.prctl(kernel.PR_SET_DUMPABLE, 0)
     kernel.unshare(kernel.CLONE_NEWNS)
     processes = kernel.new_filesystem(b"proc")

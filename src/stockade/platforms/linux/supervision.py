@@ -1,0 +1,46 @@
+"""What a supervisor must know of a jail, and what it needs of the host, which is opened before there are walls."""
+
+from __future__ import annotations
+
+import os
+
+from stockade.platforms.linux.unix_diag import Listeners
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class HostView:
+    """What a supervisor needs of the host: its root and the way to its listening sockets. Opened on the host."""
+
+    __slots__ = ("listeners", "root")
+
+    def __init__(self) -> None:
+        """Open both, as long as this is the host."""
+        self.root = os.open(b"/", os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.listeners = Listeners()
+
+    def close(self) -> None:
+        """Give up what only a supervisor needs."""
+        os.close(self.root)
+        self.listeners.close()
+
+
+class Supervision:
+    """What a supervisor must know of a jail, with what it needs of the host."""
+
+    __slots__ = ("absent", "capabilities", "is_listed", "view")
+
+    def __init__(
+        self, view: HostView, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int
+    ) -> None:
+        """Own the view."""
+        self.view = view
+        self.absent = absent
+        self.is_listed = is_listed
+        self.capabilities = capabilities
+
+    def close(self) -> None:
+        """Give up what only a supervisor needs."""
+        self.view.close()

@@ -1,0 +1,44 @@
+"""What follows from a plan; how it is built, with real walls, in ``tests/enforcement/test_builder.py``."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from stockade.platforms.linux import builder, message
+from stockade.platforms.linux.program import notifies, program, unsupervised
+from stockade.platforms.linux.supervision import HostView
+
+CONFINEMENT = b"stream supervised observed"
+
+
+def _work(confinement: bytes, view: HostView) -> builder._Work:
+    return builder._Work(message.Build([], [b"another"], confinement=confinement, sockets=[b"/run/*.sock"]), 0, view)
+
+
+def test_a_supervised_plan_takes_the_view_of_the_host_and_another_closes_it() -> None:
+    view = HostView()
+    work = _work(CONFINEMENT, view)
+    assert notifies(CONFINEMENT)
+    assert work.supervision is not None
+    assert work.supervision.is_listed(b"/run/x.sock")
+    assert not work.supervision.is_listed(b"/run/x")
+    os.fstat(view.root)
+    work.supervision.close()
+    other = HostView()
+    assert _work(b"stream", other).supervision is None
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(other.root)
+
+
+def test_without_a_supervisor_another_filter_comes_first() -> None:
+    work = _work(CONFINEMENT, HostView())
+    assert work.filters == [program(CONFINEMENT), b"another"]
+    work.give_up_supervision()
+    assert work.filters == [program(unsupervised(CONFINEMENT)), b"another"]
+    assert work.supervision is None
+
+
+def test_no_pattern_lists_nothing() -> None:
+    assert not builder._matcher([])(b"/run/x.sock")
