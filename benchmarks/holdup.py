@@ -5,8 +5,9 @@
 The innocent command makes files with ``open(O_CREAT)`` and is timed inside, first alone, then beside each attack:
 chains of 38 links of nearly 4,096 bytes, whose texts lead up, or up and down, or through deep directories. Each chain
 is gone through twice: by ``open(O_CREAT)``, about which the supervisor is asked, and by ``stat``, about which it is
-not. The second shows what the kernel's own work for the attacker takes from everybody. The table is printed and written
-to ``results.md``.
+not. The second shows what the kernel's own work for the attacker takes from everybody. A last attacker changes the
+rights of two gigabytes of its memory again and again, for which everybody waits who reads it. The table is printed and
+written to ``results.md``.
 """
 
 from __future__ import annotations
@@ -44,6 +45,21 @@ while True:
     except OSError: pass
 """
 CALLS = {"made": "os.open('0/x', os.O_CREAT | os.O_WRONLY)", "only looked at": "os.stat('0/x')"}
+CHANGING_MEMORY = """\
+import ctypes, mmap, os, threading
+size = 2 << 30
+libc = ctypes.CDLL(None)
+room = mmap.mmap(-1, size)
+start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(room)))
+libc.madvise(start, ctypes.c_size_t(size), 15)  # small pages
+ctypes.memset(start, 1, size)
+def change():
+    while True:
+        for rights in (1, 3): libc.mprotect(start, ctypes.c_size_t(size), rights)
+threading.Thread(target=change, daemon=True).start()
+print('ready', flush=True)
+while True: os.close(os.open('attack-file', os.O_CREAT | os.O_WRONLY))
+"""
 INNOCENT = """\
 import json, os, time
 took = []
@@ -77,8 +93,8 @@ def _innocent(sandbox: BlockingSandbox, count: int) -> list[float]:
     return took
 
 
-def _beside(sandbox: BlockingSandbox, text: str, call: str, count: int) -> list[float]:
-    with sandbox.spawn(["python3", "-c", ATTACK.format(text=text, call=call)], stdin=None) as attack:
+def _beside(sandbox: BlockingSandbox, attacker: str, count: int) -> list[float]:
+    with sandbox.spawn(["python3", "-c", attacker], stdin=None) as attack:
         assert attack.stdout is not None  # noqa: S101
         attack.stdout.readline()
         return _innocent(sandbox, count)
@@ -101,7 +117,9 @@ def main() -> None:
             rows = [_row("nothing", alone, quiet)]
             for title, text in CHAINS.items():
                 for how, call in CALLS.items():
-                    rows.append(_row(f"{title}, {how}", _beside(sandbox, text, call, options.count), quiet))
+                    attacker = ATTACK.format(text=text, call=call)
+                    rows.append(_row(f"{title}, {how}", _beside(sandbox, attacker, options.count), quiet))
+            rows.append(_row("memory that changes", _beside(sandbox, CHANGING_MEMORY, options.count), quiet))
     head = ["beside", "ms median", "ms mean", "ms 99 %", "ms most", "times the quiet mean"]
     facts = "\n".join(f"- {fact}" for fact in machine.facts())
     text = f"{facts}\n\n{render(head, rows)}"

@@ -20,7 +20,7 @@ def test_every_attack_has_its_row(tmp_path: Path) -> None:
     )
     assert ran.returncode == 0, ran.stdout + ran.stderr
     rows = [line.split("|")[1].strip() for line in output.read_text("utf-8").splitlines() if line.startswith("|")]
-    assert [row for row in rows if row.startswith(("nothing", "links"))] == [
+    assert [row for row in rows if row.startswith(("nothing", "links", "memory"))] == [
         "nothing",
         "links that lead up, made",
         "links that lead up, only looked at",
@@ -28,4 +28,5 @@ def test_every_attack_has_its_row(tmp_path: Path) -> None:
         "links that lead up and down, only looked at",
         "links through deep directories, made",
         "links through deep directories, only looked at",
+        "memory that changes",
     ]
