@@ -7,6 +7,7 @@ import select
 import signal
 import subprocess
 import time
+from errno import EMFILE
 from typing import TYPE_CHECKING
 
 import pytest
@@ -155,6 +156,22 @@ def test_a_first_process_on_its_way_gets_none(scene: Scene) -> None:
     scene.supervisor.commands.clear()
     scene.supervisor.depute(scene.listener)
     assert scene.supervisor.deputies == {}
+    os.close(scene.listener)
+
+
+@pytest.mark.parametrize("refused", ["Channel.pair", "_poller_for", "os.fork"])
+def test_where_there_can_be_none_the_supervisor_goes_on_serving(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, refused: str
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(EMFILE, "")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(f"stockade.platforms.linux.supervisor.{refused}", refuse)
+        scene.depute()
+    supervisor = scene.supervisor
+    assert (supervisor.listeners, supervisor.deputies) == ({scene.listener: SERIAL}, {})
+    assert supervisor.poller.poll(0) == []
     os.close(scene.listener)
 
 

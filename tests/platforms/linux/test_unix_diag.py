@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.platforms.linux.unix_diag import Listeners, answer, kernel_device
+from stockade.platforms.linux.unix_diag import Listeners, answer, in_turn, kernel_device
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +44,31 @@ def test_the_one_among_many_is_found_and_the_answer_ends(
         device, number = _file(Path(name))
         assert device in listeners.devices(number)
     assert listeners.devices(0) == set()
+    for server in servers:
+        server.close()
+    listeners.close()
+
+
+def test_two_processes_that_share_the_way_hear_their_own_answers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    listeners = Listeners()
+    ask = in_turn(listeners.devices)
+    servers = [socket.socket(socket.AF_UNIX) for _ in range(2)]
+    for place, server in enumerate(servers):
+        server.bind(str(place))
+        server.listen()
+    mine, theirs = _file(Path("0")), _file(Path("1"))
+    child = os.fork()
+    if child == 0:
+        right = False
+        try:
+            right = all(theirs[0] in ask(theirs[1]) for _ in range(300))
+        finally:
+            os._exit(0 if right else 1)
+    assert all(mine[0] in ask(mine[1]) for _ in range(300))
+    assert os.waitpid(child, 0)[1] == 0
     for server in servers:
         server.close()
     listeners.close()

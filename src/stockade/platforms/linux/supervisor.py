@@ -20,7 +20,6 @@ import resource
 import select
 from _signal import SIG_IGN, SIGCHLD, signal  # type: ignore[import-not-found] # signal costs 3 ms
 from errno import EACCES, ELOOP, EPERM
-from fcntl import LOCK_EX, LOCK_UN, lockf
 from time import monotonic
 
 from stockade.platforms.linux import deputy, kernel, message, notification
@@ -35,14 +34,12 @@ from stockade.platforms.linux.onlooker import Onlooker
 from stockade.platforms.linux.quick import quick
 from stockade.platforms.linux.refusals import Refusals
 from stockade.platforms.linux.syscalls import arch_of
-from stockade.platforms.linux.unix_diag import Listeners
+from stockade.platforms.linux.unix_diag import Listeners, in_turn
 from stockade.platforms.linux.walk import DearPathError
 from stockade.suppress import suppress
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from stockade.platforms.linux.channel import Packet
     from stockade.platforms.linux.notification import Notification
     from stockade.platforms.linux.supervision import Supervision
@@ -73,8 +70,8 @@ class Supervisor:
         self.own = Listeners()
         self.connections = Connections(
             supervision.is_listed,
-            _in_turn(self.own.devices),
-            _in_turn(supervision.view.listeners.devices),
+            in_turn(self.own.devices),
+            in_turn(supervision.view.listeners.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
         )
         self.wary: set[int] = set()
@@ -90,17 +87,16 @@ class Supervisor:
             self.quick = dict.fromkeys(self.changes, _nothing)
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
-        self.listen_to(launcher)
+        self.listen_to(launcher, _poller_for(launcher))
         self.listeners: dict[int, int] = {}
         self.commands: dict[int, int] = {}
         self.dirty = False
         self.told = 0.0
 
-    def listen_to(self, launcher: Channel) -> None:
+    def listen_to(self, launcher: Channel, poller: select.epoll) -> None:
         """Begin to wait for what the launcher says, and for nothing else yet."""
         self.launcher = launcher
-        self.poller = select.epoll()
-        self.poller.register(launcher.fileno(), select.EPOLLIN)
+        self.poller = poller
         # A poll, because the kernel drops the wish to be woken on the caller's processor on its way through an epoll.
         self.ears = select.poll()
         self.ears.register(self.poller.fileno(), select.POLLIN)
@@ -149,34 +145,38 @@ class Supervisor:
             return  # a first process on its way
         # Before there is a deputy that could have anything to say: what it says comes later than by itself.
         self.launcher.send(message.empty(message.UNSAID))
-        mine, theirs = Channel.pair()
+        ends: tuple[Channel, ...] = ()
         try:
+            # Whatever may be refused is had before there are two of us.
+            ends = mine, theirs = Channel.pair()
+            self.poller.register(mine.fileno(), select.EPOLLIN)
+            poller = _poller_for(theirs)
             child = os.fork()
         except OSError:
-            mine.close()
-            theirs.close()
+            for end in ends:
+                end.close()
             return
         if child == 0:
             try:
                 mine.close()
-                self.become_deputy(listener, theirs)
+                self.poller.close()
+                self.launcher.close()
+                self.listen_to(theirs, poller)
+                self.become_deputy(listener)
             finally:
                 os._exit(0)
+        poller.close()
         theirs.close()
         self.deputies[mine.fileno()] = Deputy(number, mine)
-        self.poller.register(mine.fileno(), select.EPOLLIN)
         for descriptor in self.connections.of(listener):
             self.forget(descriptor)
         self.refusals.end(number)
         self.dirty = self.dirty and self.refusals.is_unsaid()
         self.drop(listener)
 
-    def become_deputy(self, listener: int, supervisor: Channel) -> None:
+    def become_deputy(self, listener: int) -> None:
         """Keep what concerns one command, in this fork, and serve it."""
         self.is_deputy = True
-        self.launcher.close()
-        self.poller.close()
-        self.listen_to(supervisor)
         while self.deputies:
             self.deputies.popitem()[1].channel.close()
         for other in self.listeners.keys() - {listener}:
@@ -443,24 +443,11 @@ class Supervisor:
         self.dirty = self.refusals.is_unsaid()
 
 
-def _in_turn(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
-    """Return what asks when no deputy does: they share the way to the kernel, and must not hear each other's answers.
-
-    Where the kernel cannot be asked there is no device: then nothing is the session's own.
-    """
-    turn = os.memfd_create("turn", os.MFD_CLOEXEC)
-
-    def ask(number: int) -> set[int]:
-        try:
-            lockf(turn, LOCK_EX)
-            try:
-                return devices(number)
-            finally:
-                lockf(turn, LOCK_UN)
-        except OSError:
-            return set()
-
-    return ask
+def _poller_for(channel: Channel) -> select.epoll:
+    """Return what waits for a channel."""
+    poller = select.epoll()
+    poller.register(channel.fileno(), select.EPOLLIN)
+    return poller
 
 
 def _nothing(_thread: int, _asked: Notification) -> bool:

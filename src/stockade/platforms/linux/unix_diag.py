@@ -11,9 +11,15 @@ Source of truth: sock_diag(7), ``linux/unix_diag.h``.
 
 from __future__ import annotations
 
+import os
 from _socket import AF_NETLINK, SOCK_CLOEXEC, SOCK_RAW, socket
 from _struct import Struct
 from _struct import error as short_error  # type: ignore[attr-defined] # it is there, only its stub is not
+from fcntl import LOCK_EX, LOCK_UN, lockf
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _NETLINK_SOCK_DIAG = 4
 _BY_FAMILY = 20
@@ -120,3 +126,23 @@ class Listeners:
             more, last = answer(self._kernel.recv(_ANSWER_BYTES), number)
             found |= more
         return found
+
+
+def in_turn(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
+    """Return what asks when no deputy does: they share the way to the kernel, and must not hear each other's answers.
+
+    Where the kernel cannot be asked there is no device: then nothing is the session's own.
+    """
+    turn = os.memfd_create("turn", os.MFD_CLOEXEC)
+
+    def ask(number: int) -> set[int]:
+        try:
+            lockf(turn, LOCK_EX)
+            try:
+                return devices(number)
+            finally:
+                lockf(turn, LOCK_UN)
+        except OSError:
+            return set()
+
+    return ask
