@@ -38,6 +38,8 @@ if when == "late":
     (folder / "place" / "file").write_text("mounted")
 jail.build(JailSpec((Mount("writable", str(folder)),)))
 jail.wait_ready()
+states = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] for pid in children.read_text().split()]
+assert "Z" not in states, states
 out = os.open(folder / "out", os.O_RDWR | os.O_CREAT)
 jail.run(Request(("cat", "place/file"), {"PATH": "/usr/bin:/bin"}, str(folder)), (0, out, 2))
 assert isinstance(jail.receive(), Ended)
@@ -117,6 +119,39 @@ def test_a_builder_that_is_killed_before_the_plan_is_a_loss_and_no_refusal(
     with pytest.raises(UnavailableError) as failure:
         jail.wait_ready()
     assert "helper ended while it built the walls" in str(failure.value)
+
+
+def test_nothing_stays_without_a_plan_when_the_owner_is_killed_and_a_fork_of_it_lives() -> None:
+    reader, writer = os.pipe()
+    owner = os.fork()
+    if owner == 0:
+        jail = Jail.start()
+        _until_apart(_builder(jail))
+        fork = os.fork()
+        if fork == 0:
+            os.close(writer)
+            time.sleep(60)
+            os._exit(0)
+        os.write(writer, f"{jail.pid} {_builder(jail)} {fork}".encode())
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.close(writer)
+    *helpers, fork = (int(word) for word in os.read(reader, 100).split())
+    os.waitpid(owner, 0)
+    try:
+        until = time.monotonic() + 20
+        while any(_lives(pid) for pid in helpers) and time.monotonic() < until:
+            time.sleep(0.01)
+        assert [pid for pid in helpers if _lives(pid)] == []
+    finally:
+        os.kill(fork, signal.SIGKILL)
+        os.close(reader)
+
+
+def _lives(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except OSError:
+        return False
 
 
 @pytest.mark.parametrize("ends", ["closed", "killed"])

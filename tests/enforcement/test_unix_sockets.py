@@ -413,6 +413,19 @@ def test_no_command_holds_up_another(place: Place, attack: str) -> None:
     assert done.stdout == b"done\n", done
 
 
+def test_what_is_no_socket_is_not_kept_open_by_the_supervisor(place: Place) -> None:
+    """A copy of a command's stream that stayed would keep its owner reading for ever."""
+    script = """
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+print({libc.connect(1, b"\\1\\0x", 3) for _ in range(20)}, ctypes.get_errno() == 88, flush=True)
+"""
+    with place.sandbox.spawn(["python3", "-c", script]) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"{-1} True\n"
+        process.wait(60)
+
+
 def test_when_the_supervisor_is_killed_the_command_ends_with_words_and_reaches_nothing(place: Place) -> None:
     script = """
 print("ready", flush=True)

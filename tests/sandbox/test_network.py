@@ -190,7 +190,7 @@ def test_a_published_port_leads_inside(ground: Ground) -> None:
             with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
                 assert connection.recv(100) == b"inside"
         # Now nobody listens inside.
-        with socket.create_connection(("127.0.0.1", port), PATIENCE) as connection, suppress(ConnectionError):
+        with suppress(ConnectionError), socket.create_connection(("127.0.0.1", port), PATIENCE) as connection:
             assert connection.recv(100) == b""
     with pytest.raises(ConnectionError):
         socket.create_connection(("127.0.0.1", port), PATIENCE)

@@ -62,6 +62,18 @@ def test_a_packet_arrives_whole(size: int, *, with_files: bool) -> None:
     other.close()
 
 
+def test_what_was_said_before_the_end_is_heard_though_something_was_left_unread() -> None:
+    mine, theirs = Channel.pair()
+    mine.send(Packet(b"q", 1))
+    theirs.send(Packet(b"a", 2))
+    theirs.close()
+    heard = mine.receive()
+    assert heard is not None
+    assert (heard.kind, heard.number) == (b"a", 2)
+    assert mine.receive() is None
+    mine.close()
+
+
 def test_nothing_there_and_nobody_there() -> None:
     one, other = Channel.pair()
     assert one.receive(wait=False) is None

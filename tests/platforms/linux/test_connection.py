@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stockade.platforms.linux import connection
 from stockade.platforms.linux.connection import (
     MOST_LOOKED_AT,
     MOST_OF_ALL,
@@ -127,3 +128,11 @@ def test_a_caller_that_is_killed_while_it_is_looked_at_is_no_failure() -> None:
     attempt.domain, attempt.address = socket.AF_UNIX, b"\1\0/a"
     with socket.socket(socket.AF_UNIX) as attempt.sock:
         assert connections.look(attempt) == EACCES
+
+
+def test_what_is_no_socket_is_closed_again() -> None:
+    descriptor = os.open(os.devnull, os.O_RDONLY)
+    with pytest.raises(OSError, match="non-socket"):
+        connection._socket_of(descriptor)
+    with pytest.raises(OSError, match="Bad file"):
+        os.fstat(descriptor)

@@ -124,7 +124,7 @@ def test_a_deputy_says_the_last_numbers_when_it_is_asked(scene: Scene) -> None:
     told = [packet for packet in said if packet is not None and packet.kind == message.REFUSED]
     assert [(packet.number, message.Refused.read(packet).times) for packet in told] == [(NUMBER, 3)]
     last = [packet for packet in said if packet is not None][-1]
-    assert (last.kind, last.number) == (message.FLUSHED, 0)
+    assert (last.kind, last.number, last.body) == (message.FLUSHED, NUMBER, b"")
 
 
 def test_a_deputy_with_nobody_to_serve_ends_by_itself_and_the_launcher_hears_nothing(scene: Scene) -> None:
@@ -141,7 +141,26 @@ def test_as_long_as_there_is_a_deputy_the_launcher_is_to_ask_for_every_command(s
     assert scene.hear_others()
     heard = scene.launcher.receive(wait=False)
     assert heard is not None
-    assert (heard.kind, heard.number) == (message.FLUSHED, 1)
+    assert (heard.kind, heard.number, heard.body) == (message.FLUSHED, NUMBER + 1, b"+")
+
+
+def test_a_deputy_that_is_asked_after_its_last_word_is_heard_all_the_same(scene: Scene) -> None:
+    before = _children()
+    scene.depute()
+    (child,) = set(_children()) - set(before)
+    process = os.pidfd_open(child)
+    os.kill(child, signal.SIGSTOP)
+    scene.launcher.send(message.empty(message.FLUSH, NUMBER))
+    assert scene.hear_others()
+    scene.hang_up()
+    os.kill(child, signal.SIGCONT)
+    assert select.select([process], [], [], 20)[0]
+    os.close(process)
+    while scene.supervisor.deputies:
+        assert scene.hear_others()
+    said = scene.launcher.receive(wait=False)
+    assert said is not None
+    assert (said.kind, said.number) == (message.FLUSHED, NUMBER)
 
 
 def test_a_deputy_that_is_killed_is_the_end(scene: Scene) -> None:

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stockade.platforms.linux import launcher, message
+from stockade.platforms.linux.channel import Channel
 from stockade.platforms.linux.jail import Ended, Jail, Request, Started
+from stockade.platforms.linux.supervised import Supervised
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -156,3 +158,14 @@ def test_a_first_process_that_fails_in_silence_is_no_success() -> None:
     assert (failed.kind, message.Failed.read(failed).step) == (message.FAILED, b"first process")
     killed = launcher._unreported(9, (1, 2), 3)
     assert (killed.kind, message.Ended.read(killed).status) == (message.ENDED, 9)
+
+
+def test_a_supervisor_that_was_heard_meanwhile_is_not_waited_for() -> None:
+    """A flush takes what was said, and the event that told of it is older."""
+    mine, theirs = Channel.pair()
+    held = object.__new__(launcher.Launcher)
+    held.supervisor = Supervised(mine)
+    assert held.hear_others(mine.fileno(), select.POLLIN)
+    theirs.close()
+    assert not held.hear_others(mine.fileno(), select.POLLIN | select.POLLHUP)
+    mine.close()

@@ -47,11 +47,20 @@ def test_what_is_unsaid_is_asked_for(ends: Ends, *, more: bool) -> None:
     supervised, other = ends
     other.send(message.empty(message.UNSAID))
     other.send(message.Refused(b"write", b"/x", 2).packet(3))
-    other.send(message.empty(message.FLUSHED, int(more)))
+    other.send(message.flushed_packet(2, more=False))  # of a command that was not waited for any longer
+    other.send(message.flushed_packet(3, more=more))
     assert [packet.number for packet in supervised.flush(3)] == [3]
     asked = other.receive(wait=False)
     assert asked is not None
     assert (asked.kind, asked.number, supervised.unsaid) == (message.FLUSH, 3, more)
+
+
+def test_a_supervisor_that_says_nothing_is_not_waited_for_long(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("stockade.platforms.linux.supervised._PATIENCE", 10)
+    supervised, other = ends
+    other.send(message.empty(message.UNSAID))
+    assert supervised.flush(3) == []
+    assert supervised.unsaid
 
 
 def test_a_supervisor_that_is_gone_is_not_waited_for(ends: Ends) -> None:

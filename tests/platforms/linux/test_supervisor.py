@@ -150,7 +150,7 @@ def test_the_owner_hears_what_is_new_and_the_launcher_the_rest_before_the_end(en
     assert _refused(ends.launcher.receive(wait=False)) == (12, *KEY, 2)
     last = ends.launcher.receive(wait=False)
     assert last is not None
-    assert (last.kind, last.number, ends.supervisor.dirty) == (message.FLUSHED, 0, False)
+    assert (last.kind, last.number, last.body, ends.supervisor.dirty) == (message.FLUSHED, 12, b"", False)
 
 
 def test_of_what_no_command_did_nobody_hears(ends: Ends) -> None:

@@ -68,12 +68,15 @@ class Builder:
         program()  # the usual one, while there is no plan yet
         packet = self.keeper.receive()
         if packet is None:
+            if entered is not None:
+                entered[1].wait()
             return None  # the keeper is gone, or wants another builder
         work = _Work(message.Build.read(packet), self.identity.capabilities, view)
         terminals, holder = entered or self.join_session(packet.descriptors[: work.build.shared])
         self.share(work.build.host_ports, new=first)
         material = self.keeper.receive()
         if material is None:
+            holder.wait()
             return None
         self.step = b"mount"
         devices, door, masks = self.take(material, work)

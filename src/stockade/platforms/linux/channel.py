@@ -157,7 +157,12 @@ class Channel:
         space = CMSG_SPACE(MAXIMUM_DESCRIPTORS * _DESCRIPTOR_BYTES)
         flags = MSG_CMSG_CLOEXEC if wait else MSG_CMSG_CLOEXEC | MSG_DONTWAIT
         try:
-            data, ancillary, shown, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
+            try:
+                data, ancillary, shown, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
+            except ConnectionResetError:
+                # The other end is gone and has not read everything. The kernel says that once, and first; what was said
+                # before is still there.
+                data, ancillary, shown, _ = self._socket.recvmsg(INLINE_BYTES + _HEADER_BYTES, space, flags)
         except (ConnectionResetError, BlockingIOError):
             return None
         descriptors = _descriptors(ancillary)

@@ -202,7 +202,7 @@ class Connections:
 
     def take(self, attempt: Attempt, arguments: tuple[int, ...]) -> None:
         """Copy the caller's socket and its address."""
-        attempt.sock = sock = socket(AF_UNIX, SOCK_STREAM, 0, _copy(attempt.thread, as_int(arguments[0])))
+        attempt.sock = sock = _socket_of(_copy(attempt.thread, as_int(arguments[0])))
         attempt.domain = sock.getsockopt(SOL_SOCKET, _SO_DOMAIN)
         length = as_int(arguments[2])
         if not 0 <= length <= _LONGEST_ADDRESS:
@@ -338,6 +338,15 @@ def _copy(thread: int, number: int) -> int:
         return kernel.take_descriptor(process, number)
     finally:
         os.close(process)
+
+
+def _socket_of(descriptor: int) -> socket:
+    """Own a descriptor as a socket. One that is none is closed, and raises ``OSError`` as the kernel would."""
+    try:
+        return socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
+    except OSError:
+        os.close(descriptor)
+        raise
 
 
 def _first_thread(thread: int) -> int:

@@ -64,7 +64,7 @@ def _serve(owner: int, channel: Channel, *, first: bool) -> None:
     try:
         site = _Site(channel, first=first)
         site.start_builder()
-        packet = channel.receive()
+        packet = _await_plan(owner, channel)
         if packet is None or packet.kind != message.BUILD:
             site.end_builder()
             return
@@ -79,6 +79,15 @@ def _serve(owner: int, channel: Channel, *, first: bool) -> None:
         _watch(owner, pid, site)
     site.end_warden()
     packet.close()
+
+
+def _await_plan(owner: int, channel: Channel) -> Packet | None:
+    """Wait for the plan, or for the owner's end: a fork of the owner may hold the channel open for ever."""
+    poller = select.poll()
+    poller.register(owner, select.POLLIN)
+    poller.register(channel.fileno(), select.POLLIN)
+    poller.poll()
+    return channel.receive(wait=False)
 
 
 def _is_dead(process: int) -> bool:

@@ -178,7 +178,9 @@ class Launcher:
     def hear_others(self, descriptor: int, event: int) -> bool:
         """Take what supervisor and owner say; ``False`` once one of them is gone, without whom nothing here works."""
         if self.supervisor is not None and descriptor == self.supervisor.fileno():
-            return self.supervisor.hear()
+            # What there was may have been taken since, by a flush; so nothing is waited for.
+            self.supervisor.hear()
+            return not event & (select.POLLHUP | select.POLLERR)
         return not event & ~select.POLLOUT or self.obey()
 
     def hear_warden(self, *, gone: bool) -> None:

@@ -322,6 +322,11 @@ def empty(kind: bytes, number: int = 0) -> Packet:
     return Packet(kind, number)
 
 
+def flushed_packet(number: int, *, more: bool) -> Packet:
+    """Say that nothing is left to be said of a command; ``more``: of another one there may be."""
+    return Packet(FLUSHED, number, b"+" if more else b"")
+
+
 def assigned_packet(listener: int, number: int) -> Packet:
     """Say to which command a listener was assigned."""
     return Packet(ASSIGNED, listener, _integer(number))

@@ -1,13 +1,18 @@
 """The launcher's end of the supervisor: listeners and numbers of commands go there, unsaid refusals come back.
 
 Rules: what was refused to a command is said before its end. A command to which nothing was refused, or each thing
-once, pays one look into an empty channel; else the rest is asked for. A supervisor that is gone is not waited for.
+once, pays one look into an empty channel; else the rest is asked for. A supervisor that is gone is not waited for, and
+one that waits itself, for a disk or because somebody has stopped it, not for long.
 """
 
 from __future__ import annotations
 
+import select
+
 from stockade.platforms.linux import message
 from stockade.platforms.linux.channel import Channel, Packet
+
+_PATIENCE = 2000  # milliseconds
 
 
 class Supervised:
@@ -35,15 +40,15 @@ class Supervised:
         """Say which command a first process is to run. Raises ``OSError`` if nobody hears it."""
         self.channel.send(message.assigned_packet(serial, number))
 
-    def hear(self, *, wait: bool = True) -> bool:
-        """Note that there are numbers to be asked for; ``False`` if nothing was said, or never will be."""
-        packet = self.channel.receive(wait=wait)
+    def hear(self) -> bool:
+        """Note that there are numbers to be asked for; ``False`` if nothing was said. Never waits."""
+        packet = self.channel.receive(wait=False)
         self.unsaid = self.unsaid or packet is not None
         return packet is not None
 
     def flush(self, number: int) -> list[Packet]:
         """Return what must be said about a command before its end is."""
-        while not self.unsaid and self.hear(wait=False):
+        while not self.unsaid and self.hear():
             pass
         said: list[Packet] = []
         if not self.unsaid:
@@ -52,8 +57,15 @@ class Supervised:
             self.channel.send(message.empty(message.FLUSH, number))
         except OSError:
             return said  # it was killed, which is heard next
-        while (packet := self.channel.receive()) is not None and packet.kind != message.FLUSHED:
+        poller = select.poll()
+        poller.register(self.channel.fileno(), select.POLLIN)
+        while poller.poll(_PATIENCE):
+            packet = self.channel.receive(wait=False)
+            if packet is None:
+                break
             if packet.kind == message.REFUSED:
                 said.append(packet)
-        self.unsaid = packet is not None and bool(packet.number)
+            elif packet.kind == message.FLUSHED and packet.number == number:
+                self.unsaid = bool(packet.body)
+                break
         return said

@@ -130,7 +130,7 @@ class Supervisor:
         if self.dirty and (monotonic() - self.told) * _MILLISECONDS > _TELL_AGAIN:
             self.tell_numbers()
         if self.is_deputy and not self.listeners and not self.dirty and not self.is_over:
-            self.launcher.send(message.empty(message.FLUSHED))
+            self.say_flushed(0)
             self.is_over = True
 
     def hear_warily(self, listener: int) -> None:
@@ -205,7 +205,7 @@ class Supervisor:
             self.poller.unregister(descriptor)
             one.channel.close()
             if one.asked:
-                self.say_flushed()
+                self.say_flushed(one.number)
         return True
 
     def look_at_due(self) -> None:
@@ -261,12 +261,12 @@ class Supervisor:
         for key, times in self.refusals.end(packet.number):
             self.launcher.send(message.Refused(*key, times).packet(packet.number))
         self.dirty = self.dirty and self.refusals.is_unsaid()
-        self.say_flushed()
+        self.say_flushed(packet.number)
         self.is_over = self.is_deputy
 
-    def say_flushed(self) -> None:
-        """Say that this was all; as long as there is a deputy, the launcher is to ask again for each command."""
-        self.launcher.send(message.empty(message.FLUSHED, self.dirty or bool(self.deputies)))
+    def say_flushed(self, number: int) -> None:
+        """Say that this was all of a command; as long as there is a deputy, the launcher is to ask for every one."""
+        self.launcher.send(message.flushed_packet(number, more=self.dirty or bool(self.deputies)))
 
     def drop(self, listener: int) -> None:
         """Forget a listener under which nobody lives any more."""
