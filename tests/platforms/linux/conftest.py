@@ -1,4 +1,4 @@
-"""A second opinion on seccomp programs (an emulator of the kernel's interpreter, the kernel); a network apart."""
+"""A second opinion on seccomp programs (an emulator of the interpreter, the kernel); a network apart; a supervisor."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ import os
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from struct import iter_unpack, unpack_from
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
 from stockade.platforms.linux import identity, kernel
+
+if TYPE_CHECKING:
+    from stockade.platforms.linux.channel import Packet
 
 Emulate: TypeAlias = Callable[[bytes, bytes], tuple[int, int]]
 InNetwork: TypeAlias = Callable[[Callable[[], object]], Any]
@@ -126,3 +129,45 @@ def run_in_network(action: Callable[[], object]) -> Any:
 @pytest.fixture(scope="session")
 def in_network() -> InNetwork:
     return run_in_network
+
+
+class Ends:
+    """A supervisor with one listener that nobody listens at, and the other ends of its channels."""
+
+    LISTENER, SERIAL = 99, 5
+    KEY = (b"write", b"/x")
+    ASKED = (1, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    def __init__(self) -> None:
+        from stockade.platforms.linux.channel import Channel
+        from stockade.platforms.linux.supervision import HostView, Supervision
+        from stockade.platforms.linux.supervisor import Supervisor
+
+        self.launcher, to_launcher = Channel.pair()
+        self.owner, to_owner = Channel.pair()
+        self.supervision = Supervision(HostView(), [], lambda _: False, 0)
+        self.supervisor = Supervisor(to_launcher, to_owner, self.supervision)
+        self.supervisor.listeners[self.LISTENER] = self.SERIAL
+        self.channels = (self.launcher, to_launcher, self.owner, to_owner)
+
+    def say(self, packet: Packet) -> bool:
+        self.launcher.send(packet)
+        return self.supervisor.obey()
+
+    def refuse(self, times: int) -> None:
+        for _ in range(times):
+            self.supervisor.report(self.LISTENER, self.ASKED, self.KEY)
+
+    def close(self) -> None:
+        self.supervision.close()
+        self.supervisor.poller.close()
+        self.supervisor.own.close()
+        for channel in self.channels:
+            channel.close()
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ends = Ends()
+    yield ends
+    ends.close()

@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.platforms.linux import message
-from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.channel import Packet
 from stockade.platforms.linux.deputy import LONG, slept_long
-from stockade.platforms.linux.supervision import HostView, Supervision
-from stockade.platforms.linux.supervisor import Supervisor
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from tests.platforms.linux.conftest import Ends
 
 KEY = (b"write", b"/x")
 ASKED = (1, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
@@ -51,20 +51,16 @@ def test_only_a_call_counts_that_took_long_because_of_sleep(call: object, *, sle
 class Scene:
     """A supervisor with one command, whose listener is the end of a pipe: it says nothing, and hangs up when told."""
 
-    def __init__(self) -> None:
-        self.launcher, to_launcher = Channel.pair()
-        self.owner, to_owner = Channel.pair()
-        self.supervision = Supervision(HostView(), [], lambda _: False, 0)
-        self.supervisor = Supervisor(to_launcher, to_owner, self.supervision)
+    def __init__(self, ends: Ends) -> None:
+        self.launcher, self.owner, self.supervisor = ends.launcher, ends.owner, ends.supervisor
+        self.supervisor.listeners.clear()
         self.listener, caller = os.pipe()
         # Another process has the other end: a fork of this one would keep it open.
         self.caller = subprocess.Popen(["sleep", "60"], pass_fds=[caller])
         os.close(caller)
         self.supervisor.listeners[self.listener] = SERIAL
         self.supervisor.ears.register(self.listener, select.POLLIN)
-        self.launcher.send(message.assigned_packet(SERIAL, NUMBER))
-        self.supervisor.obey()
-        self.channels = (self.launcher, to_launcher, self.owner, to_owner)
+        ends.say(message.assigned_packet(SERIAL, NUMBER))
 
     def depute(self) -> None:
         self.supervisor.depute(self.listener)
@@ -88,17 +84,12 @@ class Scene:
         self.caller.wait()
         for deputy in self.supervisor.deputies.values():
             deputy.channel.close()
-        self.supervision.close()
-        self.supervisor.poller.close()
-        self.supervisor.own.close()
-        for channel in self.channels:
-            channel.close()
 
 
 @pytest.fixture
-def scene() -> Iterator[Scene]:
+def scene(ends: Ends) -> Iterator[Scene]:
     before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # as in the supervisor's own process
-    scene = Scene()
+    scene = Scene(ends)
     yield scene
     scene.close()
     signal.signal(signal.SIGCHLD, before)

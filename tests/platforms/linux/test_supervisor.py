@@ -7,54 +7,19 @@ from errno import ENOENT, ENOSPC
 from socket import AF_INET, socket
 from typing import TYPE_CHECKING
 
-import pytest
-
 from stockade.platforms.linux import kernel, message
-from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.linux.channel import Packet
 from stockade.platforms.linux.connection import Attempt
-from stockade.platforms.linux.supervision import HostView, Supervision
 from stockade.platforms.linux.supervisor import Supervisor, follow_no_links
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
+
+    import pytest
+    from tests.platforms.linux.conftest import Ends
 
 KEY = (b"write", b"/x")
 ASKED = (1, 77, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
-
-
-class Ends:
-    """A supervisor, and the other ends of its channels."""
-
-    def __init__(self) -> None:
-        self.launcher, to_launcher = Channel.pair()
-        self.owner, to_owner = Channel.pair()
-        self.supervision = Supervision(HostView(), [], lambda _: False, 0)
-        self.supervisor = Supervisor(to_launcher, to_owner, self.supervision)
-        self.supervisor.listeners[99] = 5
-        self.channels = (self.launcher, to_launcher, self.owner, to_owner)
-
-    def say(self, packet: Packet) -> bool:
-        self.launcher.send(packet)
-        return self.supervisor.obey()
-
-    def refuse(self, times: int) -> None:
-        for _ in range(times):
-            self.supervisor.report(99, ASKED, KEY)
-
-    def close(self) -> None:
-        self.supervision.close()
-        self.supervisor.poller.close()
-        self.supervisor.own.close()
-        for channel in self.channels:
-            channel.close()
-
-
-@pytest.fixture
-def ends() -> Iterator[Ends]:
-    ends = Ends()
-    yield ends
-    ends.close()
 
 
 def _refused(packet: Packet | None) -> tuple[int, bytes, bytes, int]:

@@ -171,11 +171,10 @@ class Connections:
     def keep(self, listener: int) -> None:
         """Go on in another process, with those of one command only."""
         self.descriptors = b"%d/fd/" % os.getpid()
-        kept = self.of(listener)
-        for descriptor in [descriptor for descriptor in self.waiting if descriptor not in kept]:
-            attempt = self.waiting[descriptor]
-            self.leave(descriptor)
-            attempt.close()
+        for descriptor, attempt in list(self.waiting.items()):
+            if attempt.listener != listener:
+                self.leave(descriptor)
+                attempt.close()
 
     def attempt(
         self, listener: int, identity: int, thread: int, arguments: tuple[int, ...]
@@ -341,7 +340,7 @@ def _copy(thread: int, number: int) -> int:
 
 
 def _socket_of(descriptor: int) -> socket:
-    """Own a descriptor as a socket. One that is none is closed, and raises ``OSError`` as the kernel would."""
+    """Return the socket that a descriptor is, and own it. If it is no socket, close it and raise ``OSError``."""
     try:
         return socket(AF_UNIX, SOCK_STREAM, 0, descriptor)
     except OSError:

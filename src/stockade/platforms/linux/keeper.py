@@ -64,7 +64,7 @@ def _serve(owner: int, channel: Channel, *, first: bool) -> None:
     try:
         site = _Site(channel, first=first)
         site.start_builder()
-        packet = _await_plan(owner, channel)
+        packet = _hear(channel, owner)
         if packet is None or packet.kind != message.BUILD:
             site.end_builder()
             return
@@ -72,22 +72,13 @@ def _serve(owner: int, channel: Channel, *, first: bool) -> None:
     except (OSError, ValueError) as error:
         channel.send(message.Failed.of(b"jail", error).packet(0))
         if packet is None:
-            channel.receive()  # the owner expects an answer to its plan, not that nobody takes it
+            _hear(channel, owner)  # who expects an answer to its plan, not that nobody takes it
         return
     channel.close()
     if pid:
         _watch(owner, pid, site)
     site.end_warden()
     packet.close()
-
-
-def _await_plan(owner: int, channel: Channel) -> Packet | None:
-    """Wait for the plan, or for the owner's end: a fork of the owner may hold the channel open for ever."""
-    poller = select.poll()
-    poller.register(owner, select.POLLIN)
-    poller.register(channel.fileno(), select.POLLIN)
-    poller.poll()
-    return channel.receive(wait=False)
 
 
 def _is_dead(process: int) -> bool:
@@ -109,11 +100,15 @@ def _is_dying(process: int) -> bool:
     return bool(int(flags) & _PF_EXITING)
 
 
-def _hear(channel: Channel, builder: int) -> Packet | None:
-    """Wait for a word of the builder; ``None`` once it is dead. The launcher has a copy of its end of the channel."""
+def _hear(channel: Channel, process: int) -> Packet | None:
+    """Wait for a word of a process, given as a pidfd; ``None`` once it is dead.
+
+    The end of the channel would not do. Another process may have a copy of it: the launcher has the builder's, and a
+    fork of the owner has the owner's.
+    """
     poller = select.poll()
     poller.register(channel.fileno(), select.POLLIN)
-    poller.register(builder, select.POLLIN)
+    poller.register(process, select.POLLIN)
     poller.poll()
     # A word that it has said before it died is there by now.
     return channel.receive(wait=False)
@@ -193,6 +188,7 @@ class _Site:
             # The builder lives among the mounts of before.
             self.end_builder()
             self.start_builder()
+        # The builder reads the plan while this process makes what only the host has.
         self.tell(plan)
         places = tree.arrange(message.Build.read(plan).mounts)
         devices = tree.new_devices(places, self.identity.outsider) if self.identity.privileged else -1
