@@ -176,6 +176,45 @@ def test_the_verdict_says_why(line: str, verdict: Exclusion) -> None:
     assert decide_exclusion(PATTERNS, line) == verdict
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "printf -v PATH /evil; ls",
+        "printf -v b 'c[\\x24(CMD)]'; printf -v 'a[b]' x",
+        "test -v 'c[$'\"$Z\"'(CMD)]'",
+        "read PATH; ls",
+        "getopts a PATH; ls",
+        "printf -v 'BASH_CMDS[ls]' /evil; ls",
+        "unset 'c[$(CMD)]'",
+        "let x",
+        "mapfile -C CMD -c 1",
+        "wait -p x 1",
+        "enable -f ./evil.so evil",
+        "hash -p ./evil ls; ls",
+        "trap ls EXIT",
+        "source ls",
+        ". ls",
+        "eval ls",
+        "zmodload zsh/files",
+        "zstyle -e x y ls",
+        "set -o allexport",
+    ],
+)
+def test_no_pattern_covers_a_builtin_that_assigns_or_evaluates(line: str) -> None:
+    names = {line.split()[0], "ls", "printf"}
+    patterns = tuple(Sourced(CommandPattern.parse(f"{name}:*"), USER) for name in names)
+    assert "no pattern covers it" in decide_exclusion(patterns, line).reason
+    everything = Sourced(CommandPattern.parse("*"), USER)
+    assert not match_all((everything,), line).covered
+
+
+def test_plain_builtins_are_covered_by_their_patterns() -> None:
+    patterns = tuple(
+        Sourced(CommandPattern.parse(f"{name}:*"), USER) for name in ("cd", "docker", "test", "echo", "exit")
+    )
+    assert match_all(patterns, "cd sub && test -f x && docker ps || exit 1; echo done").covered
+
+
 def test_without_patterns_nothing_is_excluded() -> None:
     assert decide_exclusion((), "docker ps") == Exclusion(False, "no command is excluded")
 

@@ -5,6 +5,7 @@
 ``docker *``       a ``*`` that is a word stands for any number of words, also none: ``docker`` matches too
 ``git * main``     once there is a ``*``, the pattern covers the whole command: ``git push main -f`` does not match
 ``docker*``        a ``*`` in a word stands for any characters of that word; at the very end also for further words
+``./bin/*``        in the name of the command no ``*`` stands for a ``/``: ``docker*`` is not ``docker/../evil``
 ``A=1 npm ci``     assignments must be spelled, as they can change what runs; no ``*`` word stands for them
 
 A pattern speaks of one simple command. It is compared with the words that the shell would pass, after quoting; a word
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 STAR = "*"
 _SPECIAL = frozenset(";&|<>()`$'\"\\")
+_LEADS_AWAY = ("", ".", "..")
 
 
 class CommandPattern(Value):
@@ -57,7 +59,14 @@ class CommandPattern(Value):
             return False
         if not all(map(_matches_word, self.assignments, command.assignments)):
             return False
-        return _matches(self.words, command.words, _matches_word)
+        return self._may_name(command.words[0]) and _matches(self.words, command.words, _matches_word)
+
+    def _may_name(self, name: Word) -> bool:
+        """Say whether the name fits part by part, so that no star leads to another directory."""
+        if self.is_universal or STAR not in self.words[0]:
+            return True
+        mine, theirs = self.words[0].split("/"), name.text.split("/")
+        return len(mine) == len(theirs) and all(map(_may_be_part, mine, theirs))
 
     def __str__(self) -> str:
         """Return the pattern as it was written."""
@@ -81,6 +90,10 @@ def _invalid(text: str, what: str) -> InvalidTextError:
 def _is_assignment(word: str) -> bool:
     name, equals, _ = word.partition("=")
     return bool(equals) and name.isascii() and name.isidentifier()
+
+
+def _may_be_part(pattern: str, part: str) -> bool:
+    return pattern == part or (part not in _LEADS_AWAY and _matches(pattern, part, str.__eq__))
 
 
 def _matches_word(pattern: str, word: Word) -> bool:

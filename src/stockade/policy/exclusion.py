@@ -1,15 +1,16 @@
 """Which shell lines run outside the sandbox because ``excludedCommands`` names them.
 
 A line is excluded only if all of it is: it was read with certainty, it has at least one command, every simple command
-in it matches a pattern, and none reads or writes a file by redirection. In doubt a line stays inside, also because of
-a quoted word such as ``'a[$(x)]'``: shells run what stands in the subscript when ``test -v``, ``printf -v``, ``read``
-or ``unset`` takes the word for a variable.
+in it matches a pattern, no command reads or writes a file by redirection, and each builtin of the shell in it is plain
+(``stockade.policy.builtin``): the others assign or evaluate, and could make the next word mean anything. In doubt a line
+stays inside.
 """
 
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
+from stockade.policy.builtin import why_not_plain
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.shell_line import parse
 from stockade.value import Value
@@ -71,8 +72,8 @@ def match_all(patterns: tuple[Sourced[CommandPattern], ...], line: str) -> LineM
             return LineMatch(False, blocked_by=f"no pattern matches `{command}`")
         if command.redirects:
             return LineMatch(False, blocked_by=_redirection(command))
-        if any(map(may_run_subscript, command.words)):
-            return LineMatch(False, blocked_by=f"`{command}` holds a subscript that a shell may run")
+        if why := why_not_plain(command):
+            return LineMatch(False, blocked_by=f"{why}: no pattern covers it")
         matched.append(pattern)
     return LineMatch(True, tuple(dict.fromkeys(matched)))
 
