@@ -29,6 +29,11 @@ PLAIN = {
     "a percent sign": "printf '100%%'",
 }
 
+WITH_A_PLAIN_FORM = frozenset(
+    (":", "true", "false", "echo", "pwd", "cd", "kill", "times", "type", "which", "whence", "where", "test", "printf")
+)
+#: No line with these in the place of a command is read with certainty.
+IN_NO_LINE = frozenset(("declare", "export", "float", "integer", "local", "readonly", "typeset", "-", "nocorrect", "["))
 NOT_PLAIN = {
     # What was reported.
     "a subscript by a variable": "test -v 'c[$'\"$Z\"'(CMD)]'",
@@ -58,13 +63,7 @@ NOT_PLAIN = {
     "leave with a word": "exit x",
     "leave with a variable": "exit $x",
     # All others.
-    **{
-        f"`{name}`": f"{name} x"
-        for name in sorted(BUILTINS)
-        if name not in ": true false echo pwd cd kill times type which whence where test [ printf".split()
-        and name
-        not in "declare export float integer local readonly typeset - nocorrect [".split()  # no line holds them
-    },
+    **{f"`{name}`": f"{name} x" for name in sorted(BUILTINS - WITH_A_PLAIN_FORM - IN_NO_LINE)},
     "a job": "%1",
     "wait for one": "wait -p x 1",
 }

@@ -201,7 +201,7 @@ def test_the_verdict_says_why(line: str, verdict: Exclusion) -> None:
     ],
 )
 def test_no_pattern_covers_a_builtin_that_assigns_or_evaluates(line: str) -> None:
-    names = {line.split()[0], "ls", "printf"}
+    names = {line.split(maxsplit=1)[0], "ls", "printf"}
     patterns = tuple(Sourced(CommandPattern.parse(f"{name}:*"), USER) for name in names)
     assert "no pattern covers it" in decide_exclusion(patterns, line).reason
     everything = Sourced(CommandPattern.parse("*"), USER)

@@ -20,6 +20,13 @@ OFFERED = {
         [ApprovalChoice.ONCE, ApprovalChoice.ALWAYS, ApprovalChoice.EXCLUDE, ApprovalChoice.NO],
     ),
     "nothing to remember": (BYPASS, WHY, "git push $(x)", [ApprovalChoice.ONCE, ApprovalChoice.NO]),
+    "a program that was planted": (
+        BYPASS,
+        WHY.but(by="planted"),
+        "git push x",
+        [ApprovalChoice.ONCE, ApprovalChoice.NO],
+    ),
+    "the project's own code": (BYPASS, WHY, "npm run build", [ApprovalChoice.ONCE, ApprovalChoice.NO]),
     "a rule asks each time": (BYPASS, WHY.but(by="ask rule"), "git push x", [ApprovalChoice.ONCE, ApprovalChoice.NO]),
 }
 

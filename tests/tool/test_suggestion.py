@@ -56,6 +56,20 @@ def test_what_no_rule_should_say(line: str) -> None:
     assert suggested_patterns(line) == ()
 
 
+@pytest.mark.parametrize("line", ["npm run test", "make all", "ls; cargo build", "uv run python x.py"])
+def test_for_outside_nothing_is_offered_that_runs_the_projects_own_code(line: str) -> None:
+    assert suggested_patterns(line, outside=True) == ()
+
+
+def test_for_outside_other_programs_are_offered() -> None:
+    assert suggested_patterns("git push x; gh pr view", outside=True) == ("git push:*", "gh pr:*")
+
+
+@pytest.mark.parametrize("line", ["read x", "printf -v x y", "export A=1", "set -e", "eval x", "hash -r", "test -v x"])
+def test_no_builtin_that_assigns_or_evaluates_is_offered(line: str) -> None:
+    assert suggested_patterns(line) == ()
+
+
 WORDS = st.lists(st.sampled_from(["rm", "git", "push", "-f", "$x", "*", "'a b'", "&&", ";", "env", "A=1", ":*", "''"]))
 
 

@@ -96,6 +96,7 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "settings", error.message, "stockade check")
         return
     yield from _own_places(policy)
+    yield from _search_path(policy)
     linked = leads_out(policy.cwd)
     if linked:
         what = f"{len(linked)} files in {policy.cwd} have other names outside it, such as {linked[0]}"
@@ -124,6 +125,23 @@ def _own_places(policy: SandboxPolicy) -> Iterator[Finding]:
         else:
             why = f"commands may write it, and so change what builds their walls: {SETTING} is set"
             yield Finding(Level.WARNING, place, why, f"remove the setting, or {elsewhere}")
+
+
+def _search_path(policy: SandboxPolicy) -> Iterator[Finding]:
+    """Yield the entries of PATH that do not count for what runs outside the walls."""
+    import os
+
+    from stockade.platforms.linux.diagnosis import Finding, Level
+    from stockade.tool.program import Lookup
+
+    for entry in Lookup(policy.files, os.environ, policy.cwd).dropped:
+        why = "commands inside can write it, so it does not count for what runs outside the walls"
+        if not entry.startswith("/"):
+            why = "it is relative, so it does not count for what runs outside the walls"
+        hint = (
+            "install programs that must run outside in another place, or add this one to sandbox.filesystem.denyWrite"
+        )
+        yield Finding(Level.NOTE, f'PATH entry "{entry}"', why, hint)
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:

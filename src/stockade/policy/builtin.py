@@ -15,9 +15,10 @@ Plain are builtins that print, look or leave, called in a way in which bash, das
 - ``printf``, with a literal format that holds no number (``%d`` evaluates its word in zsh) and no escape by number.
 
 A word with a subscript is never plain: each shell has builtins that evaluate what stands in it.
-Source of truth: ``compgen -b`` of bash 5.3, ``${(k)builtins}`` of zsh 5.9 (but for modules that nothing loads by itself
-and whose builtins are named like programs: ``zsh/files``, ``zsh/cap``, ``zsh/clone``), dash(1). A test compares the list
-with the shells that are installed.
+
+Source of truth: ``compgen -b`` of bash 5.3, ``${(k)builtins}`` of zsh 5.9, dash(1). A test compares the list with the
+shells that are installed. Modules of zsh that nothing loads by itself, and whose builtins have the names of programs
+(``zsh/files``, ``zsh/cap``, ``zsh/clone``), are left out.
 """
 
 from __future__ import annotations
@@ -43,9 +44,9 @@ BUILTINS: Final = _names(
     "ulimit umask unalias unset wait",
     # zsh 5.9, with the modules that it loads by itself
     "- autoload bindkey bye chdir compadd comparguments compcall compctl compdescribe compfiles compgroups compquote",
-    "compset comptags comptry compvalues disable echotc echoti emulate float functions getln integer limit log nocorrect",
-    "noglob print private pushln r rehash sched setopt ttyctl unfunction unhash unlimit unsetopt vared whence where",
-    "which zcompile zformat zle zmodload zparseopts zregexparse zstyle",
+    "compset comptags comptry compvalues disable echotc echoti emulate float functions getln integer limit log",
+    "nocorrect noglob print private pushln r rehash sched setopt ttyctl unfunction unhash unlimit unsetopt vared",
+    "whence where which zcompile zformat zle zmodload zparseopts zregexparse zstyle",
     # zsh 5.9, where start-up files have loaded more
     "strftime syserror sysopen sysread sysseek syswrite zcurses zdelattr zftp zgdbmpath zgetattr zlistattr zprof zpty",
     "zselect zsetattr zsocket zstat zsystem ztcp ztie zuntie",

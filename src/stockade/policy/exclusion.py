@@ -2,8 +2,8 @@
 
 A line is excluded only if all of it is: it was read with certainty, it has at least one command, every simple command
 in it matches a pattern, no command reads or writes a file by redirection, and each builtin of the shell in it is plain
-(``stockade.policy.builtin``): the others assign or evaluate, and could make the next word mean anything. In doubt a line
-stays inside.
+(``stockade.policy.builtin``): the others assign or evaluate, and could make the next word mean anything. In doubt a
+line stays inside.
 """
 
 from __future__ import annotations

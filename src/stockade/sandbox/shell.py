@@ -13,15 +13,19 @@ if TYPE_CHECKING:
 _KNOWN: Final = frozenset({"bash", "zsh"})
 
 
-def choose(environment: Mapping[str, str], find: Callable[[str], str | None] | None = None) -> str:
-    """Return the shell: ``$SHELL`` if it is bash or zsh, else bash, else sh."""
+def choose(
+    environment: Mapping[str, str],
+    find: Callable[[str], str | None] | None = None,
+    acceptable: Callable[[str], bool] = bool,
+) -> str:
+    """Return the shell: ``$SHELL`` if it is bash or zsh, else bash, else sh; ``acceptable`` says which may be used."""
     look = find or (lambda name: _found(name, environment.get("PATH")))
     own = environment.get("SHELL", "")
-    if os.path.basename(own) in _KNOWN and own.startswith("/") and os.access(own, os.X_OK):
+    if os.path.basename(own) in _KNOWN and own.startswith("/") and os.access(own, os.X_OK) and acceptable(own):
         return own
     for name in ("bash", "sh"):
         found = look(name)
-        if found is not None:
+        if found is not None and acceptable(os.path.abspath(found)):
             return os.path.abspath(found)
     message = "there is no shell: neither bash nor sh is on PATH"
     raise UnavailableError(message, "install bash, or give the command as a list of words")

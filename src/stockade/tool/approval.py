@@ -6,11 +6,12 @@ In this order, the first that speaks decides:
 2. A deny rule that may match any part: refused, wherever it would run.
 3. Nowhere to run, or nothing to run.
 4. An ask rule that may match any part: asked for.
-5. Allow rules that cover every part, with nothing hidden in the line: allowed.
-6. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
-7. All else is asked for.
+5. A program that would run outside the walls, and that commands inside could have planted: asked for.
+6. Allow rules that cover every part, with nothing hidden in the line: allowed.
+7. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
+8. All else is asked for.
 
-``skip_permissions`` answers every question of 4 and 7 with yes; it changes no refusal. Approval says only whether a
+``skip_permissions`` answers every question of 4, 5 and 8 with yes; it changes no refusal. Approval says only whether a
 call runs, never where: it does not widen the walls.
 """
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
     from stockade.settings.layer import Sourced
     from stockade.tool.placement import Placement
+    from stockade.tool.program import Programs
 
 
 class ApprovalMode(Enum):
@@ -80,8 +82,10 @@ def may_edit(mode: ApprovalMode, path: str, plan_file: str) -> bool:
     return mode is not ApprovalMode.NONE
 
 
-def approve(line: str, placement: Placement, policy: SandboxPolicy, terms: Terms) -> Approval:
-    """Return what is to be done with a line that would run where ``placement`` says."""
+def approve(
+    line: str, placement: Placement, policy: SandboxPolicy, terms: Terms, programs: Programs | None = None
+) -> Approval:
+    """Return what is to be done with a line that would run where ``placement`` says, and would start ``programs``."""
     answer = approve_mode(terms.mode) or _refusal(line, placement, policy)
     if answer is not None:
         return answer
@@ -90,11 +94,15 @@ def approve(line: str, placement: Placement, policy: SandboxPolicy, terms: Terms
     asked = may_match(policy.commands.ask, line)
     if asked is not None:
         return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    shown = "" if programs is None else programs.shown
+    if programs is not None and programs.planted:
+        return _question("planted", f"it would run outside ({placement.reason}), and {shown}", terms)
     match = allowed_by(policy.commands.allow, line, check=terms.check_injection)
     if match.covered:
         names = ", ".join(f"`{rule.value}` of {rule.origin}" for rule in match.matched)
         return Approval(Verdict.ALLOW, "allow rule", f"allowed by {names}", match.matched)
-    return _unruled(placement, policy, terms, match.blocked_by if policy.commands.allow else "")
+    answer = _unruled(placement, policy, terms, match.blocked_by if policy.commands.allow else "")
+    return answer.but(reason=f"{answer.reason}; {shown}") if shown else answer
 
 
 def _refusal(line: str, placement: Placement, policy: SandboxPolicy) -> Approval | None:

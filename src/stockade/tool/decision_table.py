@@ -15,7 +15,8 @@ from stockade.settings.layer import Layer
 from stockade.settings.merge import merge
 from stockade.tool.approval import ApprovalMode, Terms, Verdict, approve, approve_mode
 from stockade.tool.call import ShellCall
-from stockade.tool.placement import GATES, Place, Situation, place
+from stockade.tool.placement import GATES, Place, Situation, leaves_walls, place
+from stockade.tool.program import Planted, Programs
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -40,6 +41,7 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "bypass allowed": _YES_NO,
     "excluded": _YES_NO,
     "auto-allow": _YES_NO,
+    "planted": _YES_NO,
 }
 _ANY: Final = "any"
 
@@ -63,7 +65,8 @@ def decide(cell: Mapping[str, str]) -> Outcome:
     command = "" if cell["empty"] == "yes" else "make all"
     call = ShellCall(command, dangerously_disable_sandbox=cell["bypass asked"] == "yes")
     where = place(Situation(call, policy, "" if cell["available"] == "yes" else "no walls"))
-    approval = approve(command, where, policy, Terms(mode))
+    found = Programs((Planted("make", "was written inside"),)) if cell["planted"] == "yes" else None
+    approval = approve(command, where, policy, Terms(mode), found if leaves_walls(where) else None)
     shown = where.place if approval.verdict is not Verdict.REFUSE else Place.NOWHERE
     return Outcome(approval.verdict.value, shown.value, where.gate, approval.by)
 
@@ -139,8 +142,9 @@ The first gate that answers wins.
 ## The whole table
 
 All {cells} combinations, joined into {rows} rows. *rules* are the `Bash(...)` rules that match the line. *must be* is
-`failIfUnavailable`. A call that is asked for runs where the row says once somebody has said yes; nobody to ask is a no.
-In the modes `none` and `plan` nothing else is looked at. An empty command runs nothing, wherever it is placed.
+`failIfUnavailable`. *planted*: commands inside could have written a program that the line would start outside. A call
+that is asked for runs where the row says once somebody has said yes; nobody to ask is a no. In the modes `none` and
+`plan` nothing else is looked at. An empty command runs nothing, wherever it is placed.
 
 {table}
 """

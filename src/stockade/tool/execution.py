@@ -18,6 +18,8 @@ from stockade.tool.placement import Place
 from stockade.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from stockade.tool.ending import Ending, Run
     from stockade.tool.judgement import Judgement
     from stockade.tool.session import ToolSession
@@ -39,7 +41,7 @@ async def execute(session: ToolSession, judged: Judgement, transcript: Transcrip
     began = time.monotonic()
     expired: list[bool] = []
     try:
-        words = shell_words(session.shell, judged.call.command, report)
+        words = shell_words(shell_for(session, judged), judged.call.command, report)
         run = await start(session, judged, words, transcript)
 
         def expire() -> None:
@@ -58,6 +60,18 @@ async def execute(session: ToolSession, judged: Judgement, transcript: Transcrip
     return Execution(ending, directory, time.monotonic() - began, bool(expired))
 
 
+def shell_for(session: ToolSession, judged: Judgement) -> str:
+    """Return the shell that reads the line of a call. Raises UnavailableError if there is none."""
+    return session.shell if judged.outside is None else judged.outside.shell
+
+
+def _environment(session: ToolSession, judged: Judgement) -> Mapping[str, str]:
+    if judged.outside is None:
+        return session.environment
+    said_yes = judged.approval.by in ("answer", "skipped")
+    return judged.outside.whole if said_yes else judged.outside.environment
+
+
 async def start(session: ToolSession, judged: Judgement, words: tuple[str, ...], transcript: Transcript) -> Run:
     """Start words for a call; what they print is taken from now on, and they end with the session at the latest."""
     cwd = judged.directory
@@ -67,7 +81,8 @@ async def start(session: ToolSession, judged: Judgement, words: tuple[str, ...],
         run = await start_inside(session.sandbox, words, transcript.writer, cwd=cwd, command_id=name, line=line)
     else:
         where = judged.place_on_disk or cwd
-        run = start_outside(words, transcript.writer, cwd=where, environment=session.environment)
+        environment = _environment(session, judged)
+        run = start_outside(words, transcript.writer, cwd=where, environment=environment)
     session.begin(run)
     transcript.listen(asyncio.get_running_loop())
     return run

@@ -11,7 +11,8 @@ from stockade.escape import escape
 from stockade.tool.allowance import SKIPPED
 from stockade.tool.approval import Approval, Verdict, approve
 from stockade.tool.directory import place_on_disk
-from stockade.tool.placement import Place, Situation, place
+from stockade.tool.placement import Place, Situation, leaves_walls, place
+from stockade.tool.program import surroundings
 from stockade.tool.remembering import remember, with_answers
 from stockade.tool.request import ApprovalAnswer, ApprovalChoice, make_request
 from stockade.value import Value
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stockade.tool.directory import WorkingDirectory
     from stockade.tool.inheritance import Inheritance
     from stockade.tool.placement import Placement
+    from stockade.tool.program import Surroundings
     from stockade.tool.request import Approve
     from stockade.tool.session import ToolSession
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 class Judgement(Value):
     """A call, where it would run, in which directory, whether it may, and what there is to tell.
 
-    ``place_on_disk`` is the directory without links, as it was when the call was judged first.
+    ``place_on_disk`` is the directory without links, as it was when the call was judged first. ``outside`` is what a
+    call gets that leaves the walls.
     """
 
     call: ShellCall
@@ -38,6 +41,7 @@ class Judgement(Value):
     directory: str
     notes: tuple[str, ...] = ()
     place_on_disk: str = ""
+    outside: Surroundings | None = None
 
 
 class Judge:
@@ -85,14 +89,21 @@ class Judge:
         policy = with_answers(session.policy, session.pending) if session.pending else session.policy
         unavailable = await session.ready() if policy.mode.enabled else ""
         placement = place(Situation(call, policy, unavailable, may_bypass=inheritance.may_bypass))
-        approval = approve(call.command, placement, policy, inheritance.terms)
         directory, notes = self._directory.begin(policy)
+        outside = None
+        if leaves_walls(placement) and not call.is_empty:
+            temporary = session.known_temporary
+            outside = surroundings(call.command, policy.files, session.environment, directory, temporary)
+        programs = None if outside is None else outside.programs
+        approval = approve(call.command, placement, policy, inheritance.terms, programs)
         notes += session.news()
+        if programs is not None:
+            notes += programs.notes
         if placement.gate == "unavailable":
             notes += (placement.reason,)
         if not inheritance.terms.check_injection:
             notes += (SKIPPED,)
-        return Judgement(call, placement, approval, directory, notes, place_on_disk(directory))
+        return Judgement(call, placement, approval, directory, notes, place_on_disk(directory), outside)
 
     async def _answer(self, judged: Judgement, inheritance: Inheritance) -> ApprovalAnswer:
         if self._ask is None:
@@ -126,5 +137,8 @@ def _settled(first: Judgement, again: Judgement) -> Approval:
         return again.approval
     if again.placement.place is Place.OUTSIDE and first.placement.place is not Place.OUTSIDE:
         changed = "the settings changed while it was asked for: it would now run outside the sandbox; call it again"
+        return Approval(Verdict.REFUSE, "answer", changed)
+    if again.outside is not None and (first.outside is None or again.outside.programs != first.outside.programs):
+        changed = "the programs that it would start changed while it was asked for; call it again"
         return Approval(Verdict.REFUSE, "answer", changed)
     return Approval(Verdict.ALLOW, "answer", "somebody was asked and said yes")

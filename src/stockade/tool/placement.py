@@ -112,6 +112,11 @@ def bypass_allowed(policy: SandboxPolicy, *, may_bypass: bool = True) -> bool:
     return policy.mode.allow_unsandboxed and may_bypass
 
 
+def leaves_walls(placement: Placement) -> bool:
+    """Say whether walls stand, and a call runs outside them: what it starts, commands inside may have planted."""
+    return placement.gate in ("bypass", "excluded")
+
+
 GATES: Final = (
     Gate("disabled", "the sandbox is not enabled", _disabled),
     Gate("required", "walls cannot be built here, and `failIfUnavailable` is on", _required),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, TypeAlias
 from stockade.enumeration import Enum
 from stockade.escape import escape, legible
-from stockade.tool.placement import Place
+from stockade.tool.placement import Place, leaves_walls
 from stockade.tool.suggestion import suggested_patterns
 from stockade.value import Value
 
@@ -113,9 +113,9 @@ _NO = Suggestion("No", ApprovalAnswer(ApprovalChoice.NO))
 
 
 def _suggestions(call: ShellCall, placement: Placement, approval: Approval) -> tuple[Suggestion, ...]:
-    patterns = suggested_patterns(call.command)
-    # A rule that asks each time would ask again, whatever else allows the command.
-    if not patterns or approval.by == "ask rule":
+    patterns = suggested_patterns(call.command, outside=leaves_walls(placement))
+    # These ask each time, whatever else allows the command.
+    if not patterns or approval.by in ("ask rule", "planted"):
         return (_ONCE, _NO)
     names = ", ".join(patterns)
     always = Suggestion(f"Yes, and do not ask again for {names}", ApprovalAnswer(ApprovalChoice.ALWAYS, patterns))

@@ -19,7 +19,7 @@ from stockade.tool.allowance import SKIPPED, skips_check
 from stockade.tool.approval import Approval, ApprovalMode, Terms, Verdict, approve_mode, may_edit
 from stockade.tool.call import definition
 from stockade.tool.directory import WorkingDirectory
-from stockade.tool.execution import execute, start
+from stockade.tool.execution import execute, shell_for, start
 from stockade.tool.inheritance import Inheritance
 from stockade.tool.jobs import Jobs
 from stockade.tool.judgement import Judge
@@ -242,7 +242,7 @@ class ShellTool:
         session = self._session
         transcript = Transcript(session.temporary, on_output)
         try:
-            run = await start(session, judged, (session.shell, "-c", judged.call.command), transcript)
+            run = await start(session, judged, (shell_for(session, judged), "-c", judged.call.command), transcript)
         except BaseException:
             transcript.finish()
             raise

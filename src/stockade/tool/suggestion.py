@@ -3,7 +3,8 @@
 Rules: nothing is offered that would not match the line itself; each simple command gets a pattern of its own. A
 pattern is the command with its subcommand and anything after (``git commit:*``), or an interpreter with its script. As
 no pattern says where a line ends, nothing is offered where what comes after decides everything (a wrapper, what deletes
-or runs others, options before a subcommand). Every pattern ends with ``:*``, so that who is asked sees it.
+or runs others, options before a subcommand). Every pattern ends with ``:*``, so that who is asked sees it. For a line
+that would leave the walls nothing is offered that runs the project's own code: commands inside may write that.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from stockade.policy.shell_line import parse
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.tool.allowance import allowed_by
 from stockade.tool.may_match import WRAPPERS
+from stockade.tool.project_code import INTERPRETERS, is_interpreter, is_runner, plain_name
 
 if TYPE_CHECKING:
     from stockade.policy.shell_line import SimpleCommand
@@ -22,17 +24,8 @@ if TYPE_CHECKING:
 #: More are no rule that anybody reads.
 MOST: Final = 5
 
-# What follows these is a script, and then words for it.
-_INTERPRETERS: Final = frozenset(
-    word
-    for line in (
-        "sh bash dash zsh ksh ash fish python pypy node nodejs bun ts-node tsx ruby perl php lua tclsh",
-        "osascript",
-    )
-    for word in line.split()
-)
 # Whoever may run these with any further arguments may run anything, or change anything.
-_NEVER: Final = (WRAPPERS - _INTERPRETERS) | frozenset(
+_NEVER: Final = (WRAPPERS - INTERPRETERS) | frozenset(
     word
     for line in (
         "scp rsync curl wget nc ncat socat awk gawk mawk nawk sed tar zip make gmake docker podman kubectl ld.so",
@@ -55,10 +48,15 @@ _RUNS: Final = frozenset(("run", "exec", "x", "dlx"))
 _PLAIN: Final = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:.@/")
 
 
-def suggested_patterns(line: str) -> tuple[str, ...]:
-    """Return patterns that together allow a line, or none if nothing sensible would."""
+def suggested_patterns(line: str, *, outside: bool = False) -> tuple[str, ...]:
+    """Return patterns that together allow a line, or none if nothing sensible would.
+
+    ``outside``: the line would leave the walls, and so would every other that a pattern covers.
+    """
     try:
         commands = parse(line)
+        if outside and any(is_runner(command.words[0].text) for command in commands if command.words):
+            raise _nothing_offered()
         patterns = tuple(dict.fromkeys(_pattern(command) for command in commands))
         parsed = tuple(Sourced(CommandPattern.parse(pattern), Origin(Layer.LOCAL)) for pattern in patterns)
     except InvalidTextError:
@@ -79,15 +77,14 @@ def _pattern(command: SimpleCommand) -> str:
 
 def _kept(words: list[str]) -> list[str]:
     """Return the first words, those that say what a command does whatever comes after."""
-    name = words[0].rpartition("/")[2]
-    plain = name.rstrip("0123456789.-")  # python3.12
+    names = {words[0].rpartition("/")[2], plain_name(words[0])}
     has_argument = len(words) > 1 and not words[1].startswith("-")
-    is_interpreter = not {name, plain}.isdisjoint(_INTERPRETERS)
-    if not {name, plain}.isdisjoint(_NEVER) or words[1:2] == ["eval"]:
+    has_script = is_interpreter(words[0])
+    if not names.isdisjoint(_NEVER) or words[1:2] == ["eval"]:
         raise _nothing_offered()
-    if not has_argument and (is_interpreter or not {name, plain}.isdisjoint(_WITH_SUBCOMMANDS)):
+    if not has_argument and (has_script or not names.isdisjoint(_WITH_SUBCOMMANDS)):
         raise _nothing_offered()
-    if not has_argument or not (is_interpreter or words[1].replace("-", "").isalnum()):
+    if not has_argument or not (has_script or words[1].replace("-", "").isalnum()):
         return words[:1]
     runs = words[1] in _RUNS and len(words) > 2  # noqa: PLR2004 - what is run, by its name
     return [*words[:2], *_kept(words[2:])] if runs else words[:2]

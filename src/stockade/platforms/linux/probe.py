@@ -14,6 +14,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.platforms.distribution import this_distribution
 from stockade.platforms.linux.facts import Facts, Programs, Trials, container_marks
 from stockade.platforms.linux.keeper_process import package_root
+from stockade.platforms.linux.passage import find as find_bubblewrap
 from stockade.platforms.requirements import find_anywhere
 
 if TYPE_CHECKING:
@@ -146,10 +147,10 @@ def _has_old_group(controller: str) -> bool:
 
 
 def _programs() -> Programs:
-    found = {name: find_anywhere(name) or "" for name in Programs._fields}
-    bwrap = found["bwrap"]
+    # Only the system's bubblewrap is ever started: one on PATH could be anybody's.
+    bwrap = find_bubblewrap()
     version = _output([bwrap, "--version"]).removeprefix("bubblewrap ").strip() if bwrap else ""
-    return Programs(**(found | {"bwrap_version": version}))
+    return Programs(bwrap or find_anywhere("bwrap") or "", version, find_anywhere("rg") or "")
 
 
 def _walls(*, fresh_processes: bool) -> tuple[str, str | None]:
