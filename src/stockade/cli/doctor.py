@@ -135,13 +135,12 @@ def _search_path(policy: SandboxPolicy) -> Iterator[Finding]:
     from stockade.tool.program import Lookup
 
     for entry in Lookup(policy.files, os.environ, policy.cwd).dropped:
-        why = "commands inside can write it, so it does not count for what runs outside the walls"
-        if not entry.startswith("/"):
-            why = "it is relative, so it does not count for what runs outside the walls"
+        cause = "commands inside can write it" if entry.startswith("/") else "it is relative"
+        why = f"{entry or 'its empty entry'} does not count for what runs outside the walls: {cause}"
         hint = (
             "install programs that must run outside in another place, or add this one to sandbox.filesystem.denyWrite"
         )
-        yield Finding(Level.NOTE, f'PATH entry "{entry}"', why, hint)
+        yield Finding(Level.NOTE, "PATH", why, hint)
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:
