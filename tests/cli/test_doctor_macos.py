@@ -47,6 +47,13 @@ def test_findings(here: Here, machine: pytest.MonkeyPatch, finding: Finding, sta
     assert told.facts["findings"][0]["why"] == finding.why
 
 
+def test_entries_of_path_that_do_not_count_outside_are_named(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (OK,))
+    machine.setenv("PATH", f"{here.project}/bin:/usr/bin")
+    outside = "does not count for what runs outside the walls"
+    assert f"note     PATH: {here.project}/bin {outside}: commands inside can write it\n" in here("doctor").out
+
+
 def test_the_proof_is_named(here: Here, machine: pytest.MonkeyPatch) -> None:
     machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (OK,))
     assert here("doctor", "--prove").out.splitlines()[-1].endswith("scripts/test tests/seatbelt")

@@ -63,7 +63,7 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     if platform.system is System.MACOS:
         from stockade.cli.doctor_macos import run_macos
 
-        return run_macos(options, shown)
+        return run_macos(options, shown, locations)
     return _examine(options, shown, locations)
 
 
@@ -96,7 +96,8 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
         yield Finding(Level.WARNING, "settings", error.message, "stockade check")
         return
     yield from _own_places(policy)
-    yield from _search_path(policy)
+    for why, hint in uncounted_entries(policy):
+        yield Finding(Level.NOTE, "PATH", why, hint)
     linked = leads_out(policy.cwd)
     if linked:
         what = f"{len(linked)} files in {policy.cwd} have other names outside it, such as {linked[0]}"
@@ -127,11 +128,10 @@ def _own_places(policy: SandboxPolicy) -> Iterator[Finding]:
             yield Finding(Level.WARNING, place, why, f"remove the setting, or {elsewhere}")
 
 
-def _search_path(policy: SandboxPolicy) -> Iterator[Finding]:
-    """Yield the entries of PATH that do not count for what runs outside the walls."""
+def uncounted_entries(policy: SandboxPolicy) -> Iterator[tuple[str, str]]:
+    """Yield why an entry of PATH does not count for what runs outside the walls, and what to do about it."""
     import os
 
-    from stockade.platforms.linux.diagnosis import Finding, Level
     from stockade.tool.program import Lookup
 
     for entry in Lookup(policy.files, os.environ, policy.cwd).dropped:
@@ -140,7 +140,7 @@ def _search_path(policy: SandboxPolicy) -> Iterator[Finding]:
         hint = (
             "install programs that must run outside in another place, or add this one to sandbox.filesystem.denyWrite"
         )
-        yield Finding(Level.NOTE, "PATH", why, hint)
+        yield why, hint
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.platforms.macos.diagnosis import diagnose
+from stockade.platforms.macos.diagnosis import Finding, diagnose
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from stockade.cli.doctor import Options
     from stockade.cli.terminal import Terminal
+    from stockade.settings.sources import Locations
 
-_STYLES: Final = {"ok": "green", "missing": "yellow", "blocked": "red"}
+_STYLES: Final = {"ok": "green", "note": "green", "missing": "yellow", "blocked": "red"}
 _WIDTH: Final = max(map(len, _STYLES))
 
 
-def run_macos(options: Options, shown: Terminal) -> int:
+def run_macos(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Say what was found; 1 if no walls can be built."""
-    findings = diagnose()
+    findings = (*diagnose(), *_notes(locations))
     blocked = any(finding.level == "blocked" for finding in findings)
     if options.json:
         facts = [{"level": one.level, "what": one.what, "why": one.why, "remedy": one.remedy} for one in findings]
@@ -33,3 +36,19 @@ def run_macos(options: Options, shown: Terminal) -> int:
     if options.prove:
         shown.line("The attacks on the walls of macOS are run by: scripts/test tests/seatbelt")
     return int(blocked)
+
+
+def _notes(locations: Locations | None) -> Iterator[Finding]:
+    from stockade.cli.context import here
+    from stockade.cli.doctor import uncounted_entries
+    from stockade.errors import StockadeError
+    from stockade.escape import escape
+    from stockade.policy.effective import effective
+
+    try:
+        policy = effective(here(locations)).policy
+    except StockadeError as error:
+        yield Finding("missing", "settings", error.message, "stockade check")
+        return
+    for why, hint in uncounted_entries(policy):
+        yield Finding("note", "PATH", escape(why, 400), hint)

@@ -26,9 +26,9 @@ _REPORT: Final = "please report it with the output of `stockade doctor --json` a
 
 
 class Finding(Value):
-    """One thing that was found: ``ok``, ``missing`` (a comfort) or ``blocked``."""
+    """One thing that was found: ``ok``, ``note`` (worth knowing), ``missing`` (a comfort) or ``blocked``."""
 
-    level: Literal["ok", "missing", "blocked"]
+    level: Literal["ok", "note", "missing", "blocked"]
     what: str
     why: str
     remedy: str = ""
