@@ -142,3 +142,24 @@ def test_a_rule_that_denies_meanwhile_holds(yard: Yard) -> None:
 def test_a_sub_agents_bypass_stays_inside(yard: Yard) -> None:
     found = judged(yard.policy(), OUT, None, Inheritance().child("helper"))
     assert (found.placement.place, found.approval.by) == (Place.INSIDE, "walls")
+
+
+def test_a_program_that_is_planted_while_somebody_is_asked_does_not_run(yard: Yard) -> None:
+    planted = yard.project / "bin" / "tool"
+
+    async def plant(_request: ApprovalRequest) -> ApprovalAnswer:
+        planted.parent.mkdir()
+        planted.touch(mode=0o755)
+        return ApprovalAnswer(ApprovalChoice.ONCE)
+
+    async def main() -> Judgement:
+        session = ToolSession(yard.policy(), environment={"PATH": f"{planted.parent}:/usr/bin:/bin"})
+        try:
+            judge = Judge(session, WorkingDirectory(str(yard.project)), plant, None)
+            return await judge.judge(ShellCall("(tool)", dangerously_disable_sandbox=True), PROMPT)
+        finally:
+            await session.close()
+
+    approval = asyncio.run(main()).approval
+    assert approval.verdict is Verdict.REFUSE
+    assert "changed while it was asked for" in approval.reason
