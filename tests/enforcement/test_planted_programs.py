@@ -144,6 +144,54 @@ def test_a_planted_interpreter_runs_no_script_outside(workshop: Workshop) -> Non
     assert not workshop.mark.exists()
 
 
+@pytest.mark.parametrize("folder", ["n/.vscode", "n/.profile", "sub"])
+@pytest.mark.parametrize(
+    "line", ["python3 tools/x.py", "timeout 60 python3 tools/x.py", "./tools/x.sh", "env ./tools/x.sh"]
+)
+def test_no_name_of_a_directory_makes_what_lies_in_it_safe(workshop: Workshop, folder: str, line: str) -> None:
+    workshop.rules(line)
+    code = f"open(\\'{workshop.mark}\\', \\'w\\')"
+    make = f"mkdir -p {folder}/tools && cd {folder} && printf %s '{code}' >tools/x.py".replace("\\'", '"')
+    before, done = workshop.run(f"{make} && {plant(workshop, 'tools/x.sh')}", line)
+    assert before.output == "planted\n"
+    assert done.refusal
+    assert not workshop.mark.exists()
+    assert workshop.asked[0].approval.by == "planted"
+
+
+def test_a_link_of_the_system_that_leads_inside_is_asked_for(workshop: Workshop) -> None:
+    (workshop.system / "dockr").symlink_to(workshop.project / "dockr")
+    _, done = workshop.run(plant(workshop, "dockr"), "dockr ps")
+    assert done.refusal
+    assert not workshop.mark.exists()
+
+
+def test_variables_lead_what_runs_outside_to_no_code_of_a_command(workshop: Workshop) -> None:
+    workshop.program(workshop.system, "dockr", 'echo "$BASH_ENV|$NODE_OPTIONS|$PYTHONPATH|$KEPT"')
+    project = workshop.project
+    workshop.environment |= {
+        "BASH_ENV": f"{project}/env.sh",
+        "NODE_OPTIONS": f"--require {project}/x.cjs",
+        "PYTHONPATH": str(project),
+        "KEPT": "yes",
+    }
+    _, done = workshop.run(f"{workshop.evil()!r}; echo {workshop.evil()!r} >env.sh", "dockr ps")
+    assert done.output == "|||yes\n"
+    assert not workshop.mark.exists()
+
+
+def test_a_rule_that_was_meant_for_inside_lets_no_code_of_the_project_out(workshop: Workshop) -> None:
+    workshop.rules("list:*")
+    settings = {"sandbox": {"enabled": True}, "permissions": {"allow": ["Bash(make:*)"]}}
+    (workshop.home / ".stockade" / "settings.json").write_text(json.dumps(settings))
+    _, done = workshop.run(
+        f"printf 'all:\\n\\t{workshop.evil()}\\n' >Makefile", "make all", dangerously_disable_sandbox=True
+    )
+    assert done.refusal
+    assert "runs what files of the project say" in workshop.asked[0].text()
+    assert not workshop.mark.exists()
+
+
 @pytest.mark.parametrize("line", ["dockr/../evil.sh", "dockrd/x", "cd sub && dockr/x", "./dockr"])
 def test_a_star_in_a_name_leads_to_no_directory(workshop: Workshop, line: str) -> None:
     workshop.rules("dockr*", "cd:*", "./dockr")

@@ -2,7 +2,14 @@ from __future__ import annotations
 
 import pytest
 
-from stockade.tool.project_code import asks_only, is_interpreter, is_runner, plain_name
+from stockade.tool.project_code import (
+    asks_only,
+    has_no_script,
+    is_interpreter,
+    is_runner,
+    plain_name,
+    runs_its_words,
+)
 
 
 @pytest.mark.parametrize(
@@ -19,6 +26,23 @@ def test_what_runs_files_of_the_project() -> None:
     assert not any(map(is_runner, ("docker", "git", "python")))
 
 
-@pytest.mark.parametrize(("words", "asks"), [(["--version"], True), (["-V"], True), (["-V", "x"], False), ([], False)])
-def test_a_question_about_a_program_runs_nothing(words: list[str], *, asks: bool) -> None:
-    assert asks_only(words) is asks
+@pytest.mark.parametrize(
+    ("name", "words", "asks"),
+    [
+        ("/usr/bin/python3.11", ["--version"], True),
+        ("python3", ["-V"], False),
+        ("bash", ["-v"], False),
+        ("tclsh", ["--version"], False),
+        ("node", ["--version", "x"], False),
+        ("node", [], False),
+    ],
+)
+def test_a_question_about_a_program_runs_nothing(name: str, words: list[str], *, asks: bool) -> None:
+    assert asks_only(name, words) is asks
+
+
+def test_what_runs_its_words() -> None:
+    assert all(map(runs_its_words, ("env", "/usr/bin/timeout", "xargs", "awk", "java")))
+    assert not any(map(runs_its_words, ("docker", "python3", "bash")))
+    assert has_no_script("deno")
+    assert not has_no_script("python3")

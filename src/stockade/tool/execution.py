@@ -41,8 +41,9 @@ async def execute(session: ToolSession, judged: Judgement, transcript: Transcrip
     began = time.monotonic()
     expired: list[bool] = []
     try:
-        words = shell_words(shell_for(session, judged), judged.call.command, report)
-        run = await start(session, judged, words, transcript)
+        shell, *options = shell_for(session, judged)
+        first, *words = shell_words(shell, judged.call.command, report)
+        run = await start(session, judged, (first, *options, *words), transcript)
 
         def expire() -> None:
             expired.append(True)
@@ -60,16 +61,16 @@ async def execute(session: ToolSession, judged: Judgement, transcript: Transcrip
     return Execution(ending, directory, time.monotonic() - began, bool(expired))
 
 
-def shell_for(session: ToolSession, judged: Judgement) -> str:
-    """Return the shell that reads the line of a call. Raises UnavailableError if there is none."""
-    return session.shell if judged.outside is None else judged.outside.shell
+def shell_for(session: ToolSession, judged: Judgement) -> tuple[str, ...]:
+    """Return the words that start the shell for the line of a call. Raises UnavailableError if there is none."""
+    return (session.shell,) if judged.outside is None else judged.outside.shell
 
 
 def _environment(session: ToolSession, judged: Judgement) -> Mapping[str, str]:
     if judged.outside is None:
         return session.environment
     said_yes = judged.approval.by in ("answer", "skipped")
-    return judged.outside.whole if said_yes else judged.outside.environment
+    return judged.outside.approved if said_yes else judged.outside.environment
 
 
 async def start(session: ToolSession, judged: Judgement, words: tuple[str, ...], transcript: Transcript) -> Run:

@@ -92,8 +92,14 @@ class Judge:
         directory, notes = self._directory.begin(policy)
         outside = None
         if leaves_walls(placement) and not call.is_empty:
-            temporary = session.known_temporary
-            outside = surroundings(call.command, policy.files, session.environment, directory, temporary)
+            outside = surroundings(
+                call.command,
+                policy.files,
+                session.environment,
+                directory,
+                temporary=session.known_temporary,
+                bypass=placement.gate == "bypass",
+            )
         programs = None if outside is None else outside.programs
         approval = approve(call.command, placement, policy, inheritance.terms, programs)
         notes += session.news()

@@ -7,6 +7,7 @@ whatever its own name promises.
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.tool.may_match import WRAPPERS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +30,14 @@ _RUNNERS: Final = _names(
     "gulp grunt cypress playwright flutter dart swift zig cabal stack dune scons waf vagrant ansible",
     "ansible-playbook terraform pulumi",
 )
-_ASKING_ONLY: Final = frozenset(("--version", "-V", "-v", "--help", "-h", "-version"))
+#: What follows these is run, or holds what is run; awk and java, say, have no name of their own for a script.
+_WRAPPERS: Final = WRAPPERS | _names(
+    "awk gawk mawk nawk sed ed ex vi vim nvim emacs java jshell groovy scala kotlin R expect gdb tar"
+)
+#: Their first word is no script but says what to do.
+_WITHOUT_SCRIPT: Final = frozenset(("deno", "bun"))
+#: These only print when they are asked for their version, whatever they are given to read.
+_PRINTING: Final = frozenset(("python", "pypy", "node", "nodejs", "ruby", "perl", "php", "bash", "zsh", "deno", "bun"))
 
 
 def plain_name(path: str) -> str:
@@ -48,6 +56,16 @@ def is_runner(path: str) -> bool:
     return not _RUNNERS.isdisjoint((path.rpartition("/")[2], plain_name(path)))
 
 
-def asks_only(words: Sequence[str]) -> bool:
-    """Say whether the words behind a program only ask for its version or its help."""
-    return len(words) == 1 and words[0] in _ASKING_ONLY
+def runs_its_words(path: str) -> bool:
+    """Say whether any word of a program may be what it runs."""
+    return not _WRAPPERS.isdisjoint((path.rpartition("/")[2], plain_name(path))) and not is_interpreter(path)
+
+
+def has_no_script(path: str) -> bool:
+    """Say whether the first word of an interpreter is no script."""
+    return plain_name(path) in _WITHOUT_SCRIPT
+
+
+def asks_only(path: str, words: Sequence[str]) -> bool:
+    """Say whether an interpreter is only asked for its version."""
+    return list(words) == ["--version"] and plain_name(path) in _PRINTING

@@ -242,7 +242,7 @@ class ShellTool:
         session = self._session
         transcript = Transcript(session.temporary, on_output)
         try:
-            run = await start(session, judged, (shell_for(session, judged), "-c", judged.call.command), transcript)
+            run = await start(session, judged, (*shell_for(session, judged), "-c", judged.call.command), transcript)
         except BaseException:
             transcript.finish()
             raise
