@@ -43,7 +43,7 @@ def test_the_one_among_many_is_found_and_the_answer_ends(
     for name in ("0", "350", "699"):
         device, number = _file(Path(name))
         assert device in listeners.devices(number)
-    assert listeners.devices(0) == set()
+    assert listeners.devices(0) == {}
     for server in servers:
         server.close()
     listeners.close()

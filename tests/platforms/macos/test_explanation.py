@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import UnavailableError
+from stockade.filesystem.terrain import Land
 from stockade.platforms.macos.explanation import explain_destination, explain_path, profile_of
 from stockade.policy.compile import compile_policy
 from stockade.policy.destination import Destination
-from stockade.policy.places import Disk
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
 from stockade.settings.merge import merge
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stockade.policy.model import SandboxPolicy
 
-DISK = Disk()
+DISK = Land()
 
 
 def _policy(root: Path, **lists: list[str]) -> SandboxPolicy:

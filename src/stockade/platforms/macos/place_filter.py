@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from stockade.platforms.macos.sexpr import Form
     from stockade.policy.path_pattern import PathPattern
 
+#: By this way the data volume shows every file under a second path.
+SECOND_PATH: Final = "/System/Volumes/Data"
 _PRIVATE: Final = "/private"
 _ALIASES: Final = ("/tmp", "/var", "/etc")  # noqa: S108 - names, nothing is put there
 
