@@ -19,6 +19,7 @@ import pytest
 from tests.enforcement.test_unix_sockets import PRELUDE as REACHING
 from tests.enforcement.test_unix_sockets import RACE, TRIES, Service
 
+from stockade.errors import StockadeError
 from stockade.violations.violation import Operation
 
 if TYPE_CHECKING:
@@ -392,6 +393,35 @@ mine = socket.socket(socket.AF_UNIX); print(code(mine.connect, path)); socket.se
         assert process.stdout.read() == b"EACCES\n"
         process.wait(60)
     assert service.came == 0
+
+
+def test_no_stream_leads_to_a_denied_socket(place: Place) -> None:
+    """Whoever starts a command, by a call or as a visitor, hands over no connection that the command could not make."""
+    path, script = place.still / "closed", "print(socket.socket(fileno=0).recv(9))"
+    place.serve(path)
+    place.serve(place.still / "open")
+    denying, allowing = place.all(path), place.all()
+    for sandbox, name, said in (
+        (denying, "closed", f"standard stream: {path}: Permission denied"),
+        (denying, "open", ""),
+        (allowing, "closed", ""),
+    ):
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(f"{place.still}/{name}")
+            words = sandbox.wrap(["python3", "-c", PRELUDE + script, "x"]).argv
+            done = subprocess.run(words, stdin=end.fileno(), capture_output=True, timeout=60, check=False)
+            assert said in done.stderr.decode()
+            assert (done.stdout == b"") == bool(said)
+        with socket.socket(socket.AF_UNIX) as end:
+            end.connect(f"{place.still}/{name}")
+            with sandbox.spawn(["python3", "-c", PRELUDE + script, "x"], stdin=end.fileno()) as process:
+                assert process.stdout is not None
+                assert process.stdout.read() == (b"" if said else b"b'hello'\n")
+                if said:
+                    with pytest.raises(StockadeError, match="Permission denied"):
+                        process.wait(60)
+                else:
+                    process.wait(60)
 
 
 @pytest.fixture(scope="module")

@@ -167,6 +167,7 @@ class Builder:
             grounds=landlock.outermost(build.mounts, _WRITABLE),
             spare=build.spare,
             reuse=build.reuse,
+            is_denied=work.denied.cover if work.denied is not None else None,
         )
 
     def take(self, material: Packet, work: _Work) -> tuple[int, Channel | None, int]:
@@ -194,10 +195,10 @@ class _Work:
         self.filters = [program(build.confinement)] if build.confinement else []
         self.filters += build.filters
         self.supervision: Supervision | None = None
+        self.denied = _denied(build, view.root)
         if notifies(build.confinement):
             absent = [place.target for place in self.places if place.operation == tree.ABSENT]
-            denied = _denied(build, view.root)
-            self.supervision = Supervision(view, absent, _matcher(build.sockets), capabilities, denied)
+            self.supervision = Supervision(view, absent, _matcher(build.sockets), capabilities, self.denied)
         else:
             view.close()
 

@@ -11,7 +11,8 @@ command has moved it within a place that it may write. So a file is refused
 
 What the session itself listens on is the session's own by whatever other name: for it, only the first two count.
 
-Rules: nothing here waits or follows links at a price (see ``walk``); a path that cannot be read is not the file.
+Rules: it takes no time that others must wait for: a denied path is looked up in one call, and walked only where no
+command can put links; a path that leads nowhere is not the file; what cannot be told is refused.
 Source of truth: unix(7), sock_diag(7), openat2(2).
 """
 
@@ -35,9 +36,14 @@ class DeniedSockets:
     def __init__(self, texts: Iterable[bytes], writable: Iterable[bytes], root: int) -> None:
         """Take the patterns, the places that commands can write, and the host's root, which stays the caller's."""
         self._patterns = [PathPattern.parse(os.fsdecode(text), cwd="/", home="/") for text in texts]
-        self._literals = [os.fsencode(pattern.path) for pattern in self._patterns if not pattern.is_glob]
         self._root = root
         places = [os.fsdecode(place) for place in writable]
+        #: Denied paths, and whether links on the way are nobody's but the host's.
+        self._literals = {
+            os.fsencode(pattern.path): not any(is_at_or_below(pattern.path, place) for place in places)
+            for pattern in self._patterns
+            if not pattern.is_glob
+        }
         starts = [pattern.static_prefix for pattern in self._patterns]
         #: Whether a command may be able to move a denied socket.
         self.reach_writable = any(
@@ -46,7 +52,8 @@ class DeniedSockets:
 
     def cover(self, path: bytes) -> bool:
         """Tell whether a rule is about a path, which is absolute; ``.`` and ``..`` in it are taken as text."""
-        text = os.path.normpath(os.fsdecode(path))
+        # Two slashes at the beginning are one to the kernel, and two to normpath.
+        text = os.path.normpath("/" + os.fsdecode(path).lstrip("/"))
         return any(pattern.depth_on(text) is not None for pattern in self._patterns)
 
     def refusal(self, thread: int, written: bytes, path: bytes, about: os.stat_result) -> bytes:
@@ -60,8 +67,8 @@ class DeniedSockets:
         # After a link, ".." is not what it is as text. By its place the file is judged anyway.
         if b"/../" not in written and self.cover(written):
             return written
-        for literal in self._literals:
-            there = self._look_up(literal, thread)
+        for literal, still in self._literals.items():
+            there = self._look_up(literal, thread, follow=still)
             if there is not None and (there.st_dev, there.st_ino) == (about.st_dev, about.st_ino):
                 return literal
         return b""
@@ -74,15 +81,15 @@ class DeniedSockets:
         for name in names:
             if name[:1] == b"/" and (self.cover(name) or self.cover(self._resolved(name, thread))):
                 return name
-        if self.reach_writable and path not in names and not glance.is_read_only(place):
+        if self.reach_writable and path not in names and not _is_still(place):
             return path
         return b""
 
-    def _look_up(self, path: bytes, thread: int) -> os.stat_result | None:
-        """Return what is at a path of the host now; where there are links, in the view of the caller."""
+    def _look_up(self, path: bytes, thread: int, *, follow: bool) -> os.stat_result | None:
+        """Return what is at a path of the host now; where there are links to follow, in the view of the caller."""
         found = glance.find(self._root, path.lstrip(b"/") or b".")
         if found < 0:
-            return _walked(path, thread)[1] if found == -ELOOP else None
+            return _walked(path, thread)[1] if follow and found == -ELOOP else None
         try:
             return os.fstat(found)
         finally:
@@ -97,6 +104,14 @@ class DeniedSockets:
         if found != -ELOOP:
             return name
         return _walked(above, thread)[0] + b"/" + last
+
+
+def _is_still(place: bytes) -> bool:
+    """Tell whether a file lies on a read-only mount, so that no command can have moved it."""
+    try:
+        return bool(os.statvfs(place).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
 
 
 def _walked(path: bytes, thread: int) -> tuple[bytes, os.stat_result | None]:

@@ -51,7 +51,7 @@ def made(path: str) -> tuple[Form, ...]:
     """Return filters for what must not be made, in whatever case, and all below it."""
     found: list[Form] = list(at_or_below(path))
     for each in spellings(path):
-        *above, name = names_of(each)
+        *above, name = names_of(each) or ("",)
         if name.isascii() and name.upper() != name.lower():
             found.append(regex(f"^{body_of(above)}/{folded(name)}{END}"))
     return tuple(found)
