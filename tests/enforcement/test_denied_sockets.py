@@ -237,6 +237,17 @@ for each in (path, folder + "/other"):
         place.yard.mkdir()
 
 
+def test_a_pattern_holds_against_the_commands_own_servers_by_a_link(place: Place) -> None:
+    script = """
+server = socket.socket(socket.AF_UNIX); server.bind(path); server.listen()
+os.symlink(path, folder + "/link"); end = socket.socket(socket.AF_UNIX); print(code(end.connect, folder + "/link"))
+"""
+    for sandbox, said in ((place.sandbox(place.yard / "o*n"), b"EACCES\n"), (place.sandbox(), b"None\n")):
+        assert _python(sandbox, script, place.yard / "own").stdout == said
+        shutil.rmtree(place.yard)
+        place.yard.mkdir()
+
+
 def _talk(sandbox: BlockingSandbox, script: str, words: Sequence[object], act: Any) -> bytes:
     """Run a script; when it is ready, let the host act and go on with it."""
     with sandbox.spawn(["python3", "-c", PRELUDE + script, *map(str, words)], stdin=subprocess.PIPE) as process:
