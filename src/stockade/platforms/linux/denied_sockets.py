@@ -65,7 +65,7 @@ class DeniedSockets:
         if path and self.cover(path):
             return path
         # After a link, ".." is not what it is as text. By its place the file is judged anyway.
-        if b"/../" not in written and self.cover(written):
+        if written != path and b"/../" not in written and self.cover(written):
             return written
         for literal, still in self._literals.items():
             there = self._look_up(literal, thread, follow=still)
@@ -76,9 +76,10 @@ class DeniedSockets:
     def disguise(self, thread: int, names: set[bytes], path: bytes, place: bytes) -> bytes:
         """Return the path by which a server of the host is to be refused, empty if it is not.
 
-        ``names`` are those that it was bound to, as far as they are known; ``place`` leads to the file.
+        ``names`` are those that it was bound to, as far as they are known; ``path`` was judged by itself; ``place``
+        leads to the file.
         """
-        for name in names:
+        for name in names - {path}:
             if name[:1] == b"/" and (self.cover(name) or self.cover(self._resolved(name, thread))):
                 return name
         if self.reach_writable and path not in names and not _is_still(place):
