@@ -33,6 +33,7 @@ def document(*words: str) -> Document | None:
         (["--allow-write", "a", "--allow-write", "b"], {"sandbox.filesystem.allowWrite": ("a", "b")}),
         (["--deny-read", "a"], {"sandbox.filesystem.denyRead": ("a",)}),
         (["--allow-unix-socket", "/s"], {"sandbox.network.allowUnixSockets": ("/s",)}),
+        (["--deny-unix-socket", "/s"], {"sandbox.network.denyUnixSockets": ("/s",)}),
     ],
 )
 def test_flags_are_a_document_of_the_highest_layer(words: list[str], values: dict[str, object]) -> None:

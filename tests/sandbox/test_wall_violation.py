@@ -61,7 +61,7 @@ def test_a_report_gets_its_reason_and_what_would_help(
         merge([Document(Layer.USER, "settings.json", {})]), cwd=str(root / "project"), home=str(root / "home")
     )
     report = Report(1, operation, f"{root}{path}", 3)
-    told = wall_violation(report, Occasion(0.0, "c", "", 3), survey(policy.files, Disk()), Disk())
+    told = wall_violation(report, Occasion(0.0, "c", "", 3), survey(policy.files, Disk()), policy.sockets, Disk())
     assert (told.operation.value, told.target, told.rule, told.times) == (operation, f"{root}{path}", rule, 3)
     assert told.why.startswith(why)
     assert told.remedy.startswith(remedy.replace("{}", str(root)))
@@ -77,7 +77,9 @@ def test_a_report_gets_its_reason_and_what_would_help(
 )
 def test_what_is_no_matter_of_files(tmp_path: Path, report: Report, target: str) -> None:
     policy = compile_policy(merge([]), cwd=str(tmp_path), home=str(tmp_path))
-    told = wall_violation(report, Occasion(0.0, times=report.times), survey(policy.files, Disk()), Disk())
+    told = wall_violation(
+        report, Occasion(0.0, times=report.times), survey(policy.files, Disk()), policy.sockets, Disk()
+    )
     assert (told.target, told.times) == (target, report.times)
 
 

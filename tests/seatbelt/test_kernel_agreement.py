@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from stockade.filesystem.terrain import Land
 from stockade.platforms.macos.evaluator import Evaluator
 from stockade.platforms.macos.explanation import profile_of
 from stockade.policy.compile import compile_policy
 from stockade.policy.path_pattern import PathPattern
-from stockade.policy.places import Disk, follow
+from stockade.policy.places import follow
 from stockade.sandbox.blocking import BlockingSandbox
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 NAMES: Final = ("a", "b", "w", ".git", "hooks", "config", ".bashrc", "x y\n", "[*\\", "node_modules", "caf\u00e9")
 FRESH: Final = ("new", ".zshrc", "hooks", "A")
 REFUSED: Final = (errno.EPERM, errno.EACCES)
-DISK: Final = Disk()
+DISK: Final = Land()
 
 # Each attempt is undone at once, so that one does not change the next. Directories are written by what is made in them.
 PROBE: Final = r"""

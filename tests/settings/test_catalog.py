@@ -32,6 +32,7 @@ def test_the_settings_are_those_of_the_specification() -> None:
         "sandbox.excludedCommands",
         "sandbox.network.allowUnixSockets",
         "sandbox.network.allowAllUnixSockets",
+        "sandbox.network.denyUnixSockets",
         "sandbox.network.allowLocalBinding",
         "sandbox.network.httpProxyPort",
         "sandbox.network.socksProxyPort",
@@ -73,7 +74,7 @@ def test_a_direction_fits_its_kind(key: Key[object]) -> None:
 
 def test_only_denials_and_questions_never_loosen() -> None:
     never = {name.rpartition(".")[2] for name, key in CATALOG.items() if key.loosens is Loosens.NEVER}
-    assert never == {"deniedDomains", "denyWrite", "denyRead", "deny", "ask"}
+    assert never == {"deniedDomains", "denyUnixSockets", "denyWrite", "denyRead", "deny", "ask"}
 
 
 def test_a_key_says_where_it_is_and_what_it_takes() -> None:

@@ -26,6 +26,7 @@ EVERYTHING = {
         "network": {
             "allowUnixSockets": ["~/.ssh/agent"],
             "allowAllUnixSockets": False,
+            "denyUnixSockets": ["/run/*.sock"],
             "allowLocalBinding": True,
             "httpProxyPort": 1,
             "socksProxyPort": 65535,
@@ -73,6 +74,7 @@ def test_every_setting_is_read() -> None:
             "sandbox.excludedCommands": ("docker *",),
             "sandbox.network.allowUnixSockets": ("~/.ssh/agent",),
             "sandbox.network.allowAllUnixSockets": False,
+            "sandbox.network.denyUnixSockets": ("/run/*.sock",),
             "sandbox.network.allowLocalBinding": True,
             "sandbox.network.httpProxyPort": 1,
             "sandbox.network.socksProxyPort": 65535,

@@ -45,6 +45,7 @@ def test_walls_are_named(yard: Yard) -> None:
         filesystem__allowRead=("/srv/hidden/open",),
         network__allowedDomains=("good.example", "*.fine.example:8080"),
         network__allowUnixSockets=("/run/agent.sock",),
+        network__denyUnixSockets=("/run/docker.sock",),
         excludedCommands=("docker *",),
     )
     text = guidance(policy, unsuited=("mcp-cli",))
@@ -53,6 +54,7 @@ def test_walls_are_named(yard: Yard) -> None:
         "/srv/kept",
         "Reachable: good.example, *.fine.example:8080. No other host is. bad.example never is.",
         "/run/agent.sock",
+        "Never reached, by whatever name: the unix sockets /run/docker.sock.",
         "docker *",
         "mcp-cli",
     ):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stockade.policy.explain import Explanation
     from stockade.policy.files import FileVerdict
     from stockade.policy.model import SandboxPolicy
+    from stockade.policy.unix_sockets import SocketVerdict
     from stockade.settings.layer import Origin
     from stockade.settings.sources import Locations
 
@@ -96,6 +97,8 @@ def _plan(options: Options, shown: Terminal, policy: SandboxPolicy) -> int:
 def _facts(explanation: Explanation) -> dict[str, object]:
     if isinstance(explanation, PathExplanation):
         facts = {"read": _file_facts(explanation.read), "write": _file_facts(explanation.write)}
+        if explanation.connect is not None:
+            facts["connect"] = _file_facts(explanation.connect)
         return {**facts, "inspection": explanation.inspection or None}
     if isinstance(explanation, CommandExplanation):
         return {
@@ -107,7 +110,7 @@ def _facts(explanation: Explanation) -> dict[str, object]:
     return {"verdict": explanation.verdict.name.lower(), **_grounds(explanation)}
 
 
-def _file_facts(verdict: FileVerdict) -> dict[str, object]:
+def _file_facts(verdict: FileVerdict | SocketVerdict) -> dict[str, object]:
     return {
         "allowed": verdict.allowed,
         "path": verdict.path,
@@ -116,7 +119,7 @@ def _file_facts(verdict: FileVerdict) -> dict[str, object]:
     }
 
 
-def _grounds(verdict: FileVerdict | NetworkDecision) -> dict[str, object]:
+def _grounds(verdict: FileVerdict | SocketVerdict | NetworkDecision) -> dict[str, object]:
     return {
         "reason": verdict.reason.name.lower(),
         "words": str(verdict.but(remedy="")),
@@ -133,6 +136,7 @@ def _origin_facts(origin: Origin) -> dict[str, str]:
 def _lines(explanation: Explanation, shown: Terminal) -> list[str]:
     if isinstance(explanation, PathExplanation):
         lines = [*_file_lines(explanation.read, shown), *_file_lines(explanation.write, shown)]
+        lines += _file_lines(explanation.connect, shown) if explanation.connect is not None else []
         return [*lines, *_remedy(explanation.inspection)]
     if isinstance(explanation, CommandExplanation):
         return _command_lines(explanation, shown)
@@ -140,7 +144,7 @@ def _lines(explanation: Explanation, shown: Terminal) -> list[str]:
     return [shown.paint(str(explanation.but(remedy="")), colour), *_remedy(explanation.remedy)]
 
 
-def _file_lines(verdict: FileVerdict, shown: Terminal) -> list[str]:
+def _file_lines(verdict: FileVerdict | SocketVerdict, shown: Terminal) -> list[str]:
     words = str(verdict.but(remedy=""))
     return [shown.paint(words, "green" if verdict.allowed else "red"), *_remedy(verdict.remedy)]
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.escape import escape
+from stockade.filesystem.terrain import Land
 from stockade.platforms.macos.explanation import explain_destination, explain_path, profile_of
 from stockade.policy.decision import decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.explain import HTTPS, Subject, classify
-from stockade.policy.places import Disk
 
 if TYPE_CHECKING:
     from stockade.cli.explain import Options
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 def run_macos(options: Options, shown: Terminal, policy: SandboxPolicy) -> int:
     """Print the profile, or what it says to one path or destination; 0 whatever the verdict."""
-    disk = Disk()
+    disk = Land()
     if options.target is None:
         text = profile_of(policy, disk).text
         if options.json:

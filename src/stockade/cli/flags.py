@@ -9,6 +9,7 @@ from stockade.settings.catalog import (
     ALLOW_WRITE,
     ALLOWED_DOMAINS,
     DENIED_DOMAINS,
+    DENIED_UNIX_SOCKETS,
     DENY_READ,
     DENY_WRITE,
     ENABLED,
@@ -31,6 +32,7 @@ LISTS: Final[dict[str, tuple[Key[Texts], str]]] = {
     "allow_domain": (ALLOWED_DOMAINS, "HOST"),
     "deny_domain": (DENIED_DOMAINS, "HOST"),
     "allow_unix_socket": (UNIX_SOCKETS, "PATH"),
+    "deny_unix_socket": (DENIED_UNIX_SOCKETS, "PATH"),
 }
 
 

@@ -86,6 +86,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             local_binding=settings.get(catalog.LOCAL_BINDING),
             http_proxy_port=settings.get(catalog.HTTP_PROXY_PORT),
             socks_proxy_port=settings.get(catalog.SOCKS_PROXY_PORT),
+            denied_unix=reader.paths(catalog.DENIED_UNIX_SOCKETS),
         ),
         commands=CommandRules(
             excluded=reader.exclusions(catalog.EXCLUDED_COMMANDS),

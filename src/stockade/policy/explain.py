@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from stockade.policy.files import FileVerdict
     from stockade.policy.model import SandboxPolicy
     from stockade.policy.places import Places
+    from stockade.policy.unix_sockets import SocketVerdict
 
 
 HTTPS: Final = Port(443)
@@ -35,11 +36,15 @@ class Subject(Enum):
 
 
 class PathExplanation(Value):
-    """The verdicts on one path, and what the inspection does about what commands leave there."""
+    """The verdicts on one path, and what the inspection does about what commands leave there.
+
+    ``connect`` is there if a rule about unix sockets is about the path.
+    """
 
     read: FileVerdict
     write: FileVerdict
     inspection: str = ""
+    connect: SocketVerdict | None = None
 
 
 class CommandExplanation(Value):
@@ -82,10 +87,21 @@ def explain(text: str, subject: Subject, policy: SandboxPolicy, places: Places) 
         write = ground.judge(Access.WRITE, path, places)
         root = ground.root_of(write.place)
         inspected = "" if root is None else inspection_of(write, root, policy.files, places)
-        return PathExplanation(ground.judge(Access.READ, path, places), write, inspected)
+        read = ground.judge(Access.READ, path, places)
+        return PathExplanation(read, write, inspected, explain_socket(policy, path, places))
     if subject is Subject.HOST:
         return decide_destination(policy.network, _destination(text), can_ask=False)
     return CommandExplanation(text, policy.mode.enabled, decide_exclusion(policy.commands.excluded, text))
+
+
+def explain_socket(policy: SandboxPolicy, path: str, places: Places) -> SocketVerdict | None:
+    """Return what the policy says to connecting to a path, ``None`` if no rule is about it as a unix socket."""
+    if not policy.sockets.unix and not policy.sockets.denied_unix:
+        return None
+    from stockade.policy.unix_sockets import judge_socket
+
+    verdict = judge_socket(policy.sockets, policy.files, path, places)
+    return verdict if verdict.rule is not None else None
 
 
 def _destination(text: str) -> Destination:

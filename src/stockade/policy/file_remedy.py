@@ -18,7 +18,11 @@ if TYPE_CHECKING:
 
 
 #: The flags of the command line that deny, by the setting that each stands for.
-_FLAGS: Final = {"denyWrite": "--deny-write", "denyRead": "--deny-read"}
+_FLAGS: Final = {
+    "denyWrite": "--deny-write",
+    "denyRead": "--deny-read",
+    "denyUnixSockets": "--deny-unix-socket",
+}
 
 
 def for_outside(place: str, protection: Protection | None) -> str:

@@ -299,6 +299,14 @@ def allowed_forms(wanted: Iterable[Sourced[PathPattern]], rules: FileRules, plac
     return tuple(form for reach in _allows(wanted, widest, places) for form in reach.forms)
 
 
+def denied_places(rules: Iterable[Sourced[PathPattern]], places: Places) -> tuple[Reach, ...]:
+    """Return the places that other deny rules are about, such as those on sockets.
+
+    Each rule as it is written is one more: a link on its way may come later, or lead elsewhere then.
+    """
+    return tuple(Reach(rule, tuple(dict.fromkeys((rule.value, *_forms(rule.value, places))))) for rule in rules)
+
+
 def with_git_links(ground: Ground, places: Places) -> Ground:
     """Return the ground with the repositories open that writable working trees belong to."""
     links = (git_link_at(root, places) for root in ground.roots)

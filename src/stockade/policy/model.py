@@ -28,13 +28,14 @@ class Mode(Value):
 
 
 class Sockets(Value):
-    """What may be connected to besides network destinations, and by which proxies."""
+    """What may be connected to besides network destinations, and by which proxies. A deny wins over every allow."""
 
     unix: tuple[Sourced[PathPattern], ...]
     all_unix: bool
     local_binding: bool
     http_proxy_port: int | None
     socks_proxy_port: int | None
+    denied_unix: tuple[Sourced[PathPattern], ...] = ()
 
 
 class CommandRules(Value):

@@ -26,6 +26,7 @@ def rule_list(policy: SandboxPolicy) -> dict[str, Sequence[ListedRule]]:
         "may reach": policy.network.allowed,
         "may not reach": policy.network.denied,
         "unix sockets": policy.sockets.unix,
+        "unix sockets denied": policy.sockets.denied_unix,
         "runs outside": policy.commands.excluded,
         "commands allowed": policy.commands.allow,
         "commands denied": policy.commands.deny,

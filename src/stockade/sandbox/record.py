@@ -57,7 +57,7 @@ class Record:
         if self._ground is None or self._ground.rules is not policy.files:
             self._ground = survey(policy.files, Disk())
         occasion = Occasion(time.time(), command, self._lines.get(command, ""), report.times)
-        self.add(wall_violation(report, occasion, self._ground, Disk()), policy)
+        self.add(wall_violation(report, occasion, self._ground, policy.sockets, Disk()), policy)
 
     def add(self, violation: Violation, policy: SandboxPolicy) -> None:
         """Keep a violation, unless the policy wants to hear nothing of it."""

@@ -9,27 +9,27 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.policy import file_remedy
 from stockade.policy.files import Access, Reason
-from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of
+from stockade.policy.path_pattern import is_at_or_below, joined, names_of
 from stockade.violations.violation import Operation, Violation
 
 if TYPE_CHECKING:
     from stockade.platforms.backend import Report
     from stockade.policy.files import FileVerdict, Ground
+    from stockade.policy.model import Sockets
     from stockade.policy.places import Places
     from stockade.violations.violation import Occasion
-
-#: What the walls report of a socket that can send anywhere without connecting: it has no path.
-DATAGRAM: Final = "datagram"
 
 _OF_NAMES: Final = frozenset((Operation.CREATE, Operation.DELETE, Operation.RENAME))
 _OWN: Final = ("/proc", "/dev")
 
 
-def wall_violation(report: Report, occasion: Occasion, ground: Ground, places: Places) -> Violation:
+def wall_violation(report: Report, occasion: Occasion, ground: Ground, sockets: Sockets, places: Places) -> Violation:
     """Return a report with its reason, its rule, and what would allow it."""
     operation = Operation(report.operation)
     if operation is Operation.UNIX_CONNECT:
-        return _of_socket(report.path, occasion)
+        from stockade.sandbox.socket_violation import socket_violation
+
+        return socket_violation(report.path, occasion, sockets, ground.rules, places)
     if not report.path:
         why = "more places were refused to this command than are told apart"
         return Violation.refused(operation, "other places", occasion, why=why, remedy="see those that are named")
@@ -68,16 +68,6 @@ def _of_read(path: str, occasion: Occasion, ground: Ground, places: Places) -> V
         return Violation.of_file(verdict, occasion, Operation.READ)
     why = "reading was denied when the command started"
     return Violation.refused(Operation.READ, path, occasion, why=why, remedy="run it again")
-
-
-def _of_socket(path: str, occasion: Occasion) -> Violation:
-    if path == DATAGRAM:
-        why = "a unix datagram socket sends to any path without connecting"
-        remedy = "set sandbox.network.allowAllUnixSockets to true"
-        return Violation.refused(Operation.UNIX_CONNECT, "(datagram)", occasion, why=why, remedy=remedy)
-    why = "no rule allows this unix socket, and nobody in this session listens on it"
-    remedy = f"add {file_remedy.quoted(PathPattern.literal(path).text)} to sandbox.network.allowUnixSockets"
-    return Violation.refused(Operation.UNIX_CONNECT, path, occasion, why=why, remedy=remedy)
 
 
 class _Real:

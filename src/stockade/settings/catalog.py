@@ -96,6 +96,13 @@ ALL_UNIX_SOCKETS: Final = Key(
     Loosens.WHEN_TRUE,
     "Commands may connect to any unix socket.",
 )
+DENIED_UNIX_SOCKETS: Final = Key[Texts](
+    "sandbox.network.denyUnixSockets",
+    Kind.TEXTS,
+    (),
+    Loosens.NEVER,
+    "Unix sockets that commands may never connect to; a deny wins over every allow.",
+)
 LOCAL_BINDING: Final = Key(
     "sandbox.network.allowLocalBinding",
     Kind.FLAG,
@@ -205,6 +212,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         EXCLUDED_COMMANDS,
         UNIX_SOCKETS,
         ALL_UNIX_SOCKETS,
+        DENIED_UNIX_SOCKETS,
         LOCAL_BINDING,
         HTTP_PROXY_PORT,
         SOCKS_PROXY_PORT,

@@ -81,6 +81,9 @@ def _network(policy: SandboxPolicy, *, can_ask: bool) -> list[str]:
     lines.append("A server that you start is reachable on localhost by your later commands, and by nobody else.")
     if sockets.unix and not sockets.all_unix:
         lines.append(f"Unix sockets: {_some(rule.value.path for rule in sockets.unix)}.")
+    if sockets.denied_unix:
+        never = _some(rule.value.path for rule in sockets.denied_unix)
+        lines.append(f"Never reached, by whatever name: the unix sockets {never}.")
     return lines
 
 

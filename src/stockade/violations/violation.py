@@ -19,6 +19,7 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from stockade.policy.decision import NetworkDecision
     from stockade.policy.files import FileVerdict
+    from stockade.policy.unix_sockets import SocketVerdict
     from stockade.settings.layer import Origin
 
 #: No line of ``Violation.text`` is longer.
@@ -145,6 +146,18 @@ class Violation(Value):
         if verdict.protected_name is not None:
             return plain.but(rule=_safe(verdict.protected_name, _LONGEST_SHOWN), source="the protected names")
         return plain
+
+    @classmethod
+    def of_socket(cls, verdict: SocketVerdict, occasion: Occasion) -> Violation:
+        """Make one of a verdict that refuses a unix socket."""
+        if verdict.allowed:
+            message = f"no violation: {verdict}"
+            raise ValueError(message)
+        why = verdict.reason.value
+        plain = cls.refused(Operation.UNIX_CONNECT, verdict.path, occasion, why=why, remedy=verdict.remedy)
+        if verdict.rule is None:
+            return plain
+        return plain.but(rule=escape(verdict.rule.value.text), source=_written(verdict.rule.origin))
 
     @property
     def headline(self) -> str:

@@ -42,3 +42,16 @@ def test_without_a_supervisor_another_filter_comes_first() -> None:
 
 def test_no_pattern_lists_nothing() -> None:
     assert not builder._matcher([])(b"/run/x.sock")
+
+
+def test_denied_sockets_are_known_to_the_supervisor_and_without_one() -> None:
+    build = message.Build([(b"writable", b"/w", b"")], [], confinement=CONFINEMENT, denied=[b"/w/*.sock"])
+    work = builder._Work(build, 0, HostView())
+    assert work.denied is not None
+    assert (work.denied.cover(b"/w/x.sock"), work.denied.reach_writable) == (True, True)
+    assert work.supervision is not None
+    assert work.supervision.denied is work.denied
+    work.give_up_supervision()
+    assert work.denied.cover(b"/w/x.sock")
+    other = HostView()
+    assert _work(b"stream", other).denied is None

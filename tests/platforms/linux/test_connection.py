@@ -51,7 +51,7 @@ def test_any_address_is_read(address: bytes) -> None:
 
 
 def test_who_was_interrupted_before_it_heard_is_told_when_it_asks_again() -> None:
-    connections = Connections(lambda _: False, lambda _: set(), lambda _: set())
+    connections = Connections(lambda _: False, lambda _: {}, lambda _: {})
     with socket.create_server(("127.0.0.1", 0)) as server, socket.socket() as end:
         address = b"\2\0" + server.getsockname()[1].to_bytes(2, "big") + socket.inet_aton("127.0.0.1") + bytes(8)
         attempt = Attempt(-1, 0, 7)
@@ -77,8 +77,8 @@ def test_whose_a_socket_is(tmp_path: Path, *, own: bool, host: bool, listed: boo
     with socket.socket(socket.AF_UNIX) as server:
         server.bind(f"{tmp_path}/s")
         about = (tmp_path / "s").stat()
-        here = {kernel_device(os.major(about.st_dev), os.minor(about.st_dev))}
-        connections = Connections(lambda _: listed, lambda _: here if own else set(), lambda _: here if host else set())
+        here = {kernel_device(os.major(about.st_dev), os.minor(about.st_dev)): {b""}}
+        connections = Connections(lambda _: listed, lambda _: here if own else {}, lambda _: here if host else {})
         target = os.open(f"{tmp_path}/s", os.O_PATH)
         try:
             assert connections.judge(Attempt(-1, 0, os.getpid()), target, b"/proc/self/fd/%d" % target) == end
@@ -87,7 +87,7 @@ def test_whose_a_socket_is(tmp_path: Path, *, own: bool, host: bool, listed: boo
 
 
 def test_few_of_those_who_wait_are_looked_at_in_one_turn_and_each_in_its_turn() -> None:
-    connections = Connections(lambda _: False, lambda _: set(), lambda _: set())
+    connections = Connections(lambda _: False, lambda _: {}, lambda _: {})
     connections.waiting = {number: Attempt(-1, 0, 7) for number in range(MOST_LOOKED_AT + 1)}
     first, at_once = (connections.due(now) for now in (1.0, 1.001))
     assert (first, at_once) == ([*range(MOST_LOOKED_AT)], [])
@@ -98,7 +98,7 @@ def test_few_of_those_who_wait_are_looked_at_in_one_turn_and_each_in_its_turn() 
 
 def test_room_is_shared_out_and_the_next_command_always_gets_some() -> None:
     """Each command may hold as many as are left: half, a quarter, an eighth."""
-    connections = Connections(lambda _: False, lambda _: set(), lambda _: set(), room=96)
+    connections = Connections(lambda _: False, lambda _: {}, lambda _: {}, room=96)
     descriptor = 0
     for command, most in ((1, 48), (2, 24), (3, 12), (4, 6)):
         while connections.has_room(command):
@@ -111,7 +111,7 @@ def test_room_is_shared_out_and_the_next_command_always_gets_some() -> None:
 
 
 def test_one_command_never_has_more_than_its_most() -> None:
-    connections = Connections(lambda _: False, lambda _: set(), lambda _: set())
+    connections = Connections(lambda _: False, lambda _: {}, lambda _: {})
     while connections.has_room(1):
         connections.wait(Attempt(1, 0, 7), len(connections.waiting))
     assert len(connections.waiting) == MOST_WAITING
@@ -123,7 +123,7 @@ def test_some_descriptors_are_left_for_calls_that_take_no_time(files: int, room:
 
 
 def test_a_caller_that_is_killed_while_it_is_looked_at_is_no_failure() -> None:
-    connections = Connections(lambda _: False, lambda _: set(), lambda _: set())
+    connections = Connections(lambda _: False, lambda _: {}, lambda _: {})
     attempt = Attempt(-1, 0, 1 << 30)
     attempt.domain, attempt.address = socket.AF_UNIX, b"\1\0/a"
     with socket.socket(socket.AF_UNIX) as attempt.sock:

@@ -21,7 +21,11 @@ MOUNTS = [(b"writable", b"/w", b""), (b"hidden", b"/h \xff\n", b"")]
     [
         pytest.param(Build([], []), 0, id="build-nothing"),
         pytest.param(
-            Build(MOUNTS, [b"12345678"], fresh_processes=False, confinement=b"all", sockets=[b"/s", b""]), 0, id="build"
+            Build(
+                MOUNTS, [b"12345678"], fresh_processes=False, confinement=b"all", sockets=[b"/s", b""], denied=[b"/d"]
+            ),
+            0,
+            id="build",
         ),
         pytest.param(Run([b"true"], {}, b"/"), 1, id="run"),
         pytest.param(Run([b"a", b""], {b"A": b"=1=", b"B": b""}, b"/d", 3, [(7, -1), (0, 9)], 4), 2, id="run-all"),

@@ -3,17 +3,22 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from stockade.filesystem.plan import Mount as Planned
 from stockade.filesystem.plan import Operation, Placeholder, Plan
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.mount import Mount
-from stockade.platforms.linux.program import name
+from stockade.platforms.linux.program import SUPERVISED, name
 from stockade.platforms.linux.spec import names_file, placed, specify
 from stockade.policy.compile import compile_policy
+from stockade.policy.path_pattern import PathPattern
 from stockade.settings.merge import EMPTY
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from stockade.platforms.linux.confinement import UnixSockets
 
 POLICY = compile_policy(EMPTY, cwd="/p", home="/h")
 
@@ -103,3 +108,21 @@ def test_where_no_placeholder_can_be_made_the_directory_is_read_only(tmp_path: P
         ("writable", f"{root}/sub"),
     ]
     assert "no room" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("all_unix", "denied", "mode"),
+    [
+        pytest.param(True, (), "all", id="all"),
+        pytest.param(True, ("/run/a[1]",), "stream", id="all but one"),
+        pytest.param(False, ("/run/a[1]",), "stream", id="one is denied"),
+    ],
+)
+def test_where_a_socket_is_denied_somebody_looks_at_each(
+    *, all_unix: bool, denied: tuple[str, ...], mode: UnixSockets
+) -> None:
+    policy = POLICY.but(sockets=POLICY.sockets.but(all_unix=all_unix))
+    patterns = [PathPattern.literal(path) for path in denied]
+    spec = specify(policy, Plan(), temporary="/t", private=[], placed=[], denied=patterns)
+    assert (spec.confinement, spec.denied_sockets) == (name(mode), tuple("/run/a\\[1\\]" for _ in denied))
+    assert (SUPERVISED in spec.confinement) == (mode == "stream")

@@ -30,6 +30,21 @@ def test_a_listener_is_known_by_its_file(tmp_path: Path) -> None:
     listeners.close()
 
 
+def test_a_listener_keeps_the_names_that_it_was_bound_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    listeners = Listeners()
+    with socket.socket(socket.AF_UNIX) as server, socket.socket(socket.AF_UNIX) as other:
+        for each, name in ((server, f"{tmp_path}/server"), (other, "other")):
+            each.bind(name)
+            each.listen()
+        os.rename("server", "renamed")
+        for path, bound in (("renamed", os.fsencode(tmp_path / "server")), ("other", b"other")):
+            device, number = _file(Path(path))
+            assert listeners.names(number)[device] == {bound}
+            assert listeners.devices(number)[device] == {b""}
+    listeners.close()
+
+
 def test_the_one_among_many_is_found_and_the_answer_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, descriptors: Callable[[int], None]
 ) -> None:
@@ -43,7 +58,7 @@ def test_the_one_among_many_is_found_and_the_answer_ends(
     for name in ("0", "350", "699"):
         device, number = _file(Path(name))
         assert device in listeners.devices(number)
-    assert listeners.devices(0) == set()
+    assert listeners.devices(0) == {}
     for server in servers:
         server.close()
     listeners.close()

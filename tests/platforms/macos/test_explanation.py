@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import UnavailableError
+from stockade.filesystem.terrain import Land
 from stockade.platforms.macos.explanation import explain_destination, explain_path, profile_of
 from stockade.policy.compile import compile_policy
 from stockade.policy.destination import Destination
-from stockade.policy.places import Disk
+from stockade.policy.path_pattern import PathPattern
 from stockade.settings.document import Document
-from stockade.settings.layer import Layer
+from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.merge import merge
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from stockade.policy.model import SandboxPolicy
 
-DISK = Disk()
+DISK = Land()
 
 
 def _policy(root: Path, **lists: list[str]) -> SandboxPolicy:
@@ -39,6 +40,15 @@ def test_each_way_has_its_answer(tmp_path: Path) -> None:
     ]
     assert {answer.target for answer in answers} == {f"{tmp_path.resolve()}/keep/a"}
     assert str(answers[0]) == f'on macOS may read "{tmp_path.resolve()}/keep/a": by (allow file-read*)'
+
+
+def test_a_socket_that_a_rule_is_about_is_answered_for(tmp_path: Path) -> None:
+    policy = _policy(tmp_path)
+    rule = Sourced(PathPattern.literal(f"{tmp_path.resolve()}/s"), Origin(Layer.USER))
+    denying = policy.but(sockets=policy.sockets.but(all_unix=True, denied_unix=(rule,)))
+    *_, connect = explain_path(denying, "s", DISK)
+    assert (connect.way, connect.verdict.allowed) == ("connect to", False)
+    assert "connect to" not in {answer.way for answer in explain_path(denying, "t", DISK)}
 
 
 def test_home_is_understood(tmp_path: Path) -> None:

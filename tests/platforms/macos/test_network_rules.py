@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
     from tests.platforms.macos.conftest import Case
 
+CWD = "/Users/ann/w"
 CLOSED = Sockets((), False, False, None, None)
 AGENT = Sourced(PathPattern.literal("/tmp/agent/s"), Origin(Layer.USER))
+
+DENIED = CLOSED.but(all_unix=True, denied_unix=(AGENT,))
+OWN = Sourced(PathPattern.parse("/tmp/own/*.sock", cwd="/", home="/"), Origin(Layer.USER))
+EVERY = Sourced(PathPattern.literal("/"), Origin(Layer.USER))
 
 
 def _connect(address: str) -> Attempt:
@@ -50,6 +55,22 @@ def _socket(path: str) -> Attempt:
         pytest.param(CLOSED.but(unix=(AGENT,)), _socket("/private/tmp/agent/t"), False, id="not-listed"),
         pytest.param(CLOSED.but(all_unix=True), _socket("/var/run/docker.sock"), True, id="all"),
         pytest.param(CLOSED.but(all_unix=True), _connect("192.0.2.1:80"), False, id="all-are-no-way-out"),
+        pytest.param(DENIED, _socket("/private/tmp/agent/s"), False, id="denied-where-all-are-allowed"),
+        pytest.param(DENIED, _socket("/tmp/agent/s"), False, id="denied-by-the-other-spelling"),
+        pytest.param(DENIED, _socket("/tmp/agent/S"), False, id="denied-in-capitals"),
+        pytest.param(DENIED, _socket("/tmp/agent/s/below"), False, id="denied-below"),
+        pytest.param(DENIED, _socket("/System/Volumes/Data/private/tmp/agent/s"), False, id="denied-by-a-second-path"),
+        pytest.param(DENIED, _socket("/tmp/agent/t"), True, id="another-than-the-denied"),
+        pytest.param(DENIED.but(all_unix=False, unix=(AGENT,)), _socket("/tmp/agent/s"), False, id="denied-and-listed"),
+        pytest.param(CLOSED.but(denied_unix=(OWN,)), _socket("/private/tmp/own/s.sock"), False, id="denied-and-own"),
+        pytest.param(CLOSED.but(denied_unix=(OWN,)), _socket("/private/tmp/own/s"), True, id="own-and-not-denied"),
+        pytest.param(
+            CLOSED.but(denied_unix=(OWN,)),
+            Attempt("file-write-unlink", "/private/tmp/own/s.sock"),
+            False,
+            id="not-moved",
+        ),
+        pytest.param(DENIED.but(denied_unix=(EVERY,)), _socket("/tmp/agent/t"), False, id="every-one-denied"),
         pytest.param(CLOSED, Attempt("system-socket", domain="AF_UNIX"), True, id="a-pair"),
         pytest.param(CLOSED, Attempt("system-socket", domain="AF_SYSTEM", protocol="2"), True, id="statistics"),
         pytest.param(CLOSED, Attempt("system-socket", domain="AF_SYSTEM", protocol="1"), False, id="other-controls"),
@@ -64,3 +85,22 @@ def test_without_proxies_nothing_is_reached(case: Callable[..., Case]) -> None:
     walls = Evaluator(case().profile.text)
     assert not walls.allows(_connect("127.0.0.1:4000"))
     assert not walls.allows(_socket("/private/tmp/own/s"))
+
+
+def test_what_holds_a_denied_socket_cannot_be_moved(case: Callable[..., Case]) -> None:
+    inner = Sourced(PathPattern.literal(f"{CWD}/run/inner/s"), Origin(Layer.USER))
+    walls = Evaluator(case(sockets=CLOSED.but(all_unix=True, denied_unix=(inner,))).profile.text)
+    moved = [f"{CWD}/run", f"{CWD}/run/inner", f"{CWD}/run/inner/s"]
+    assert [walls.allows(Attempt("file-write-unlink", path)) for path in moved] == [False, False, False]
+    assert walls.allows(Attempt("file-write-unlink", f"{CWD}/run/other"))
+    assert walls.allows(Attempt("file-write-create", f"{CWD}/run/inner/t"))
+
+
+def test_a_link_to_a_denied_socket_is_about_both(case: Callable[..., Case]) -> None:
+    entries = {"/opt/real": None, "/opt/link.sock": "real"}
+    for text in ("/opt/link.sock", "/opt/*.sock"):
+        rule = Sourced(PathPattern.parse(text, cwd="/", home="/"), Origin(Layer.USER))
+        walls = Evaluator(case(entries, sockets=CLOSED.but(all_unix=True, denied_unix=(rule,))).profile.text)
+        assert not walls.allows(_socket("/opt/real"))
+        assert not walls.allows(_socket("/opt/link.sock"))
+        assert walls.allows(_socket("/opt/other"))

@@ -8,7 +8,7 @@ import pytest
 from stockade.filesystem.planning import make_plan
 from stockade.platforms.macos.evaluator import Evaluator
 from stockade.platforms.macos.seatbelt import make_profile
-from stockade.platforms.macos.stored_name import stored_rules
+from stockade.platforms.macos.stored_name import stored_rules, stored_sockets
 from stockade.policy.files import FileRules, survey
 from stockade.policy.model import Sockets
 from stockade.policy.path_pattern import PathPattern
@@ -80,3 +80,11 @@ def test_a_rule_in_another_case_holds(forest: Callable[..., Any]) -> None:
         survey(rules, disk), make_plan(rules, disk), disk, sockets=Sockets((), False, False, None, None)
     )
     assert not Evaluator(profile.text).allows_file("file-read-data", "/Users/ann/Secret/Key")
+
+
+def test_denied_sockets_are_spelt_as_the_disk_has_them(forest: Any) -> None:
+    rule = Sourced(PathPattern.literal("/users/ann/SECRET/key"), USER)
+    sockets = Sockets((), True, False, None, None, (rule,))
+    stored = stored_sockets(sockets, Insensitive(forest(ENTRIES)))
+    assert [each.value.path for each in stored.denied_unix] == ["/Users/ann/Secret/Key"]
+    assert stored_sockets(stored, Insensitive(forest(ENTRIES))) is stored

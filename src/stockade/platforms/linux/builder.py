@@ -24,6 +24,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stockade.platforms.linux.denied_sockets import DeniedSockets
     from stockade.platforms.linux.identity import Identity
 
 #: What the builder says to the keeper: give me my ids; this is the launcher's pid.
@@ -166,6 +167,7 @@ class Builder:
             grounds=landlock.outermost(build.mounts, _WRITABLE),
             spare=build.spare,
             reuse=build.reuse,
+            is_denied=work.denied.cover if work.denied is not None else None,
         )
 
     def take(self, material: Packet, work: _Work) -> tuple[int, Channel | None, int]:
@@ -193,9 +195,10 @@ class _Work:
         self.filters = [program(build.confinement)] if build.confinement else []
         self.filters += build.filters
         self.supervision: Supervision | None = None
+        self.denied = _denied(build, view.root)
         if notifies(build.confinement):
             absent = [place.target for place in self.places if place.operation == tree.ABSENT]
-            self.supervision = Supervision(view, absent, _matcher(build.sockets), capabilities)
+            self.supervision = Supervision(view, absent, _matcher(build.sockets), capabilities, self.denied)
         else:
             view.close()
 
@@ -209,6 +212,16 @@ class _Work:
     def unsupervised(self) -> bytes:
         """Return the filter for where nobody can answer."""
         return program(unsupervised(self.build.confinement))
+
+
+def _denied(build: message.Build, root: int) -> DeniedSockets | None:
+    """Return what knows the denied sockets, ``None`` where no rule denies any."""
+    if not build.denied:
+        return None
+    from stockade.platforms.linux.denied_sockets import DeniedSockets
+
+    writable = [target for operation, target, _ in build.mounts if operation in _WRITABLE]
+    return DeniedSockets(build.denied, writable, root)
 
 
 def _matcher(texts: list[bytes]) -> Callable[[bytes], bool]:

@@ -3,7 +3,7 @@
 The socket is taken from the caller, the address is copied once, and what was judged is what is connected: a caller that
 exchanges either meanwhile gets what it had before, or nothing. INET and abstract addresses are the session's own
 network namespace and free. A path is walked in the caller's view to the file that it means now; that must be one
-on which the session itself listens, or one that the policy lists.
+on which the session itself listens, or one that the policy lists. What the policy denies is refused in any case.
 
 Rules: never wait: a connection that takes time is looked at again until it stands or its caller is gone; a blocking
 socket is made non-blocking only for the moment of the call, and since its owners can undo that in the same moment, a
@@ -38,6 +38,9 @@ from stockade.platforms.linux.walk import walk
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from stockade.platforms.linux.denied_sockets import DeniedSockets
+    from stockade.platforms.linux.unix_diag import Bound
 
 _LONGEST_ADDRESS = 128  # sizeof(struct sockaddr_storage)
 _FAMILY_BYTES = 2
@@ -110,15 +113,18 @@ class Connections:
     def __init__(
         self,
         is_listed: Callable[[bytes], bool],
-        own_devices: Callable[[int], set[int]],
-        host_devices: Callable[[int], set[int]],
+        own_devices: Callable[[int], Bound],
+        host_devices: Callable[[int], Bound],
         room: int = MOST_OF_ALL,
+        denied: DeniedSockets | None = None,
     ) -> None:
         """Take which paths the policy lists, on which files the session and the host listen, and how many may wait.
 
-        A file is known by its device and by the lower half of its number.
+        A file is known by its device and by the lower half of its number. ``denied`` needs to know by which names the
+        host listens.
         """
         self.is_listed = is_listed
+        self.denied = denied
         self.own_devices = own_devices
         self.host_devices = host_devices
         self.descriptors = b"%d/fd/" % os.getpid()
@@ -227,6 +233,7 @@ class Connections:
 
     def judge(self, attempt: Attempt, target: int, place: bytes) -> int:
         """Return the error for a file that may not be connected to, 0 for one that may."""
+        attempt.refused = b""
         about = os.fstat(target)
         if not os.access(place, os.W_OK):
             return EACCES
@@ -238,9 +245,15 @@ class Connections:
         own = _counterpart(self.own_devices(number), device, target, attempt.thread)
         host = self.host_devices(number)
         # Two files may share what is known of them: of the same number on two subvolumes, or by that half.
-        if own is not None and own not in host:
-            return 0
-        path = glance.real_path(place)
+        is_own = own is not None and own not in host
+        path = glance.real_path(place) if self.denied or not is_own else b""
+        if self.denied is not None:
+            attempt.refused = self.denied.refusal(attempt.thread, _written(attempt), path, about)
+            if not attempt.refused and not is_own:
+                names = host.get(_counterpart(host, device, target, attempt.thread) or device, set())
+                attempt.refused = self.denied.disguise(attempt.thread, names, path, place)
+        if attempt.refused or is_own:
+            return EACCES if attempt.refused else 0
         if path and self.is_listed(path):
             return 0
         if not host:
@@ -325,6 +338,12 @@ def path_of(domain: int, address: bytes) -> bytes | None:
     return name.partition(b"\0")[0] or None
 
 
+def _written(attempt: Attempt) -> bytes:
+    """Return the path as the caller wrote it, made absolute."""
+    path = path_of(attempt.domain, attempt.address) or b""
+    return path if path[:1] == b"/" else b"%b/%b" % (os.readlink(b"%d/cwd" % attempt.thread), path)
+
+
 def _copy(thread: int, number: int) -> int:
     """Copy a descriptor of a thread."""
     try:
@@ -353,7 +372,7 @@ def _first_thread(thread: int) -> int:
         return next(int(line.split()[1]) for line in file if line.startswith(b"Tgid:"))
 
 
-def _counterpart(devices: set[int], device: int, target: int, thread: int) -> int | None:
+def _counterpart(devices: Bound, device: int, target: int, thread: int) -> int | None:
     """Return a file's device as it is known among others; some filesystems show another than the kernel counts by."""
     if device in devices:
         return device

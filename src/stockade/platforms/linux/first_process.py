@@ -72,6 +72,7 @@ class Setting:
         "filters",
         "fresh_processes",
         "grounds",
+        "is_denied",
         "locked",
         "note",
         "places",
@@ -100,6 +101,7 @@ class Setting:
         note: bytes = b"",
         spare: bool = True,
         reuse: bool = True,
+        is_denied: Callable[[bytes], bool] | None = None,
     ) -> None:
         """Take ``files`` as the limit of open files that the owner had.
 
@@ -107,7 +109,8 @@ class Setting:
         ``rights`` are those that Landlock denies, but for the writable ``grounds``; 0 where there is no Landlock.
         ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
         ``note`` says why there is no supervisor, if that is known before. ``spare``: a next command is expected.
-        ``reuse``: copies of the mounts may serve one command after another.
+        ``reuse``: copies of the mounts may serve one command after another. ``is_denied`` tells of the path of a unix
+        socket whether a rule denies it.
         """
         self.capabilities = capabilities
         self.filters = filters
@@ -123,6 +126,7 @@ class Setting:
         self.note = note
         self.spare = spare
         self.reuse = reuse
+        self.is_denied = is_denied
 
 
 class _Step:
@@ -262,7 +266,7 @@ class _Command:
         """Start the command and stay until it ends."""
         with _Step(b"standard stream"):
             for stream in self.streams:
-                _require_harmless(stream)
+                _require_harmless(stream, self.setting.is_denied)
         with _Step(b"control group"):
             self.join_groups()
         with _Step(b"standard stream"):
@@ -386,11 +390,11 @@ class _Command:
                 status, ended = result, True
 
 
-def _require_harmless(stream: int) -> None:
+def _require_harmless(stream: int, is_denied: Callable[[bytes], bool] | None = None) -> None:
     """Refuse a stream that reaches farther than what it was given for: a directory, or a socket with other peers.
 
     A socket of the host's network can be led to another address by connect(2), whatever network the command has; only
-    a connected pair, as programs use for pipes, can not.
+    a connected pair, as programs use for pipes, can not. Nor may a stream lead to a unix socket that a rule denies.
     """
     kind = os.fstat(stream).st_mode
     if stat.S_ISDIR(kind):
@@ -400,7 +404,9 @@ def _require_harmless(stream: int) -> None:
         try:
             if end.family != AF_UNIX or end.type not in {SOCK_STREAM, SOCK_SEQPACKET}:
                 raise OSError(EPROTOTYPE, os.strerror(EPROTOTYPE))
-            end.getpeername()
+            peer = os.fsencode(end.getpeername())
+            if is_denied is not None and peer[:1] == b"/" and is_denied(peer):
+                raise OSError(EACCES, os.strerror(EACCES), peer)
         finally:
             end.detach()
 

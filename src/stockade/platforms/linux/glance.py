@@ -41,11 +41,22 @@ _enter = ctypes.CFUNCTYPE(
 )(ctypes.cast(_libc.syscall, ctypes.c_void_p).value or 0)
 _how = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC, 0, _NO_SYMLINKS)
 _how_at, _how_bytes = ctypes.addressof(_how), ctypes.sizeof(_how)
+_how_to_find = (ctypes.c_uint64 * 3)(os.O_PATH | os.O_CLOEXEC, 0, _NO_SYMLINKS)
+_how_to_find_at = ctypes.addressof(_how_to_find)
 
 
 def enter(directory: int, path: bytes) -> int:
     """Open the directory at a path below another one; -1 if there is a link on the way, or if it fails."""
     return int(_enter(_OPENAT2, directory, path, _how_at, _how_bytes))
+
+
+def find(directory: int, path: bytes) -> int:
+    """Open whatever is at a path below a directory, only to name it; if it fails, return the error with a minus.
+
+    That is ``ELOOP`` if there is a link on the way or at the end.
+    """
+    found = int(_enter(_OPENAT2, directory, path, _how_to_find_at, _how_bytes))
+    return found if found >= 0 else -ctypes.get_errno()
 
 
 def is_mount(path: bytes) -> bool:

@@ -175,6 +175,7 @@ class Jail:
             confinement=spec.confinement,
             fresh_processes=spec.fresh_processes,
             sockets=[os.fsencode(text) for text in spec.sockets],
+            denied=[os.fsencode(text) for text in spec.denied_sockets],
             shared=len(shared) if self.joins else 0,
             spare=spec.spare,
             reuse=spec.reuse,

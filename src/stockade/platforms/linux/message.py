@@ -69,6 +69,7 @@ class Build:
 
     __slots__ = (
         "confinement",
+        "denied",
         "filters",
         "fresh_processes",
         "host_ports",
@@ -89,6 +90,7 @@ class Build:
         host_ports: list[bytes] | None = None,
         confinement: bytes = b"",
         sockets: list[bytes] | None = None,
+        denied: list[bytes] | None = None,
         spare: bool = True,
         reuse: bool = True,
     ) -> None:
@@ -97,8 +99,8 @@ class Build:
         ``confinement`` names the usual filter, which comes before the others; empty for none.
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
         ``host_ports`` are those of the host that are to be reached inside at the same address. ``sockets`` are
-        patterns of the unix sockets that may be reached by path. ``spare``: a next command is expected.
-        ``reuse``: copies of the mounts may serve one command after another.
+        patterns of the unix sockets that may be reached by path, ``denied`` of those that may not in any case.
+        ``spare``: a next command is expected. ``reuse``: copies of the mounts may serve one command after another.
         """
         self.mounts = mounts
         self.filters = filters
@@ -107,19 +109,20 @@ class Build:
         self.host_ports = host_ports or []
         self.confinement = confinement
         self.sockets = sockets or []
+        self.denied = denied or []
         self.spare = spare
         self.reuse = reuse
 
     def packet(self) -> Packet:
         """Write it."""
         flags = bytes((self.fresh_processes, self.shared, self.spare, self.reuse))
-        lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets)]
+        lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets, self.denied)]
         return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), self.confinement, *lists]))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
-        flags, mounts, confinement, filters, host_ports, sockets = packet.fields()
+        flags, mounts, confinement, filters, host_ports, sockets, denied = packet.fields()
         return cls(
             _read_mounts(mounts),
             unpack(filters),
@@ -128,6 +131,7 @@ class Build:
             host_ports=unpack(host_ports),
             confinement=confinement,
             sockets=unpack(sockets),
+            denied=unpack(denied),
             spare=bool(flags[2]),
             reuse=bool(flags[3]),
         )

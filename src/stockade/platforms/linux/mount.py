@@ -60,8 +60,9 @@ class JailSpec(Value):
 
     ``confinement`` is the name of the usual seccomp program (see ``program``), none if it is empty; ``filters`` are
     programs that are installed behind it, in order, in every command; ``sockets`` are patterns of the unix sockets
-    that a supervisor lets be reached by path. ``fresh_processes`` off leaves the surroundings'
-    /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for their processes are seen.
+    that a supervisor lets be reached by path, ``denied_sockets`` of those that it never does. ``fresh_processes`` off
+    leaves the surroundings' /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for
+    their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
     ``spare`` off: no first process is kept ready for a next command, since none is expected. ``reuse`` off: each
     command gets a new copy of the mounts, since commands of another jail could hold descriptors of an old one.
@@ -72,6 +73,7 @@ class JailSpec(Value):
     fresh_processes: bool = True
     confinement: bytes = b""
     sockets: tuple[str, ...] = ()
+    denied_sockets: tuple[str, ...] = ()
     spare: bool = True
     reuse: bool = True
 

@@ -54,14 +54,17 @@ def specify(  # noqa: PLR0913 - what a jail is made of, all named
     placed: Iterable[Mount],
     names: str = "",
     sockets: Iterable[PathPattern] = (),
+    denied: Iterable[PathPattern] = (),
     observe: Observe = "auto",
 ) -> JailSpec:
     """Return the jail for a plan.
 
     ``private`` are directories of the user's that no command may see; ``placed`` are the mounts on placeholders.
     ``names`` is the file that says who answers questions about names; one of ours takes its place. ``sockets`` are the
-    unix sockets that may be reached by path; ``observe``: how much of what the walls refuse to change is told.
+    unix sockets that may be reached by path, ``denied`` those that may not in any case. ``observe``: how much of what
+    the walls refuse to change is told.
     """
+    closed = _texts(denied)
     mounts = {mount.path: Mount(_OPERATIONS[mount.operation], mount.path, mount.reason) for mount in plan.mounts}
     mounts |= {path: Mount("hidden", path, "the sandboxes' own") for path in private}
     mounts |= {mount.target: mount for mount in placed}
@@ -72,12 +75,19 @@ def specify(  # noqa: PLR0913 - what a jail is made of, all named
         tuple(mounts[path] for path in sorted(mounts, key=_surrounding_first)),
         fresh_processes=not policy.mode.weaker_nested,
         confinement=name(
-            "all" if policy.sockets.all_unix else "stream", tracing=not policy.mode.weaker_nested, observe=observe
+            # Where one is denied somebody must look at each, and none may send to a path without connecting.
+            "all" if policy.sockets.all_unix and not closed else "stream",
+            tracing=not policy.mode.weaker_nested,
+            observe=observe,
         ),
-        sockets=tuple(
-            pattern.path if pattern.is_glob else PathPattern.literal(pattern.path).text for pattern in sockets
-        ),
+        sockets=_texts(sockets),
+        denied_sockets=closed,
     )
+
+
+def _texts(patterns: Iterable[PathPattern]) -> tuple[str, ...]:
+    """Return patterns of places as texts that mean the same."""
+    return tuple(pattern.path if pattern.is_glob else PathPattern.literal(pattern.path).text for pattern in patterns)
 
 
 class Placed(Value):

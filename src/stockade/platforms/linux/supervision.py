@@ -10,6 +10,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from stockade.platforms.linux.denied_sockets import DeniedSockets
+
 
 class HostView:
     """What a supervisor needs of the host: its root and the way to its listening sockets. Opened on the host."""
@@ -30,16 +32,22 @@ class HostView:
 class Supervision:
     """What a supervisor must know of a jail, with what it needs of the host."""
 
-    __slots__ = ("absent", "capabilities", "is_listed", "view")
+    __slots__ = ("absent", "capabilities", "denied", "is_listed", "view")
 
     def __init__(
-        self, view: HostView, absent: list[bytes], is_listed: Callable[[bytes], bool], capabilities: int
+        self,
+        view: HostView,
+        absent: list[bytes],
+        is_listed: Callable[[bytes], bool],
+        capabilities: int,
+        denied: DeniedSockets | None = None,
     ) -> None:
         """Own the view."""
         self.view = view
         self.absent = absent
         self.is_listed = is_listed
         self.capabilities = capabilities
+        self.denied = denied
 
     def close(self) -> None:
         """Give up what only a supervisor needs."""

@@ -68,11 +68,13 @@ class Supervisor:
         self.supervision = supervision
         self.onlooker = Onlooker(supervision.view.root, supervision.absent, supervision.capabilities)
         self.own = Listeners()
+        host = supervision.view.listeners
         self.connections = Connections(
             supervision.is_listed,
             in_turn(self.own.devices),
-            in_turn(supervision.view.listeners.devices),
+            in_turn(host.names if supervision.denied else host.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
+            supervision.denied,
         )
         self.wary: set[int] = set()
         self.deputies: dict[int, Deputy] = {}

@@ -21,14 +21,17 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    #: By device: the names that somebody has bound a socket to.
+    Bound = dict[int, set[bytes]]
+
 _NETLINK_SOCK_DIAG = 4
 _BY_FAMILY = 20
 _ERROR, _DONE = 2, 3
 _REQUEST, _DUMP = 0x1, 0x300
 _UNIX = 1
 _LISTENING = 1 << 10
-_SHOW_FILE = 0x2
-_FILE = 1
+_SHOW_NAME, _SHOW_FILE = 0x1, 0x2
+_NAME, _FILE = 0, 1
 _ANSWER_BYTES = 1 << 16
 
 _HEADER = Struct("<IHHII")
@@ -42,15 +45,20 @@ _ALIGNMENT = 4
 _MINOR_BITS = 20
 
 
-def question() -> bytes:
-    """Return the request for all listening sockets with their files."""
-    body = _QUESTION.pack(_UNIX, 0, 0, _LISTENING, 0, _SHOW_FILE, 0xFFFF_FFFF_FFFF_FFFF)
+def question(*, names: bool = False) -> bytes:
+    """Return the request for all listening sockets with their files, and with the names that they were bound to."""
+    show = _SHOW_FILE | _SHOW_NAME if names else _SHOW_FILE
+    body = _QUESTION.pack(_UNIX, 0, 0, _LISTENING, 0, show, 0xFFFF_FFFF_FFFF_FFFF)
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, _REQUEST | _DUMP, 1, 0) + body
 
 
-def answer(data: bytes, number: int) -> tuple[set[int], bool]:
-    """Read one datagram: the devices of files that have this number, and whether that was the last one."""
-    found: set[int] = set()
+def answer(data: bytes, number: int) -> tuple[dict[int, set[bytes]], bool]:
+    """Read one datagram: the devices of files that have this number, and whether that was the last one.
+
+    With each device come the names that its sockets were bound to, if they were asked for. A rename does not change
+    them; one that does not begin with a slash was relative to where its server was then.
+    """
+    found: dict[int, set[bytes]] = {}
     if number.to_bytes(_NUMBER_BYTES, "little") not in data and not _may_end(data):
         return found, False
     position = 0
@@ -60,9 +68,9 @@ def answer(data: bytes, number: int) -> tuple[set[int], bool]:
             if kind in {_DONE, _ERROR} or length < _HEADER.size:
                 return found, True
             start = position + _HEADER.size + _SOCKET_BYTES
-            found.update(
-                device for device, own in _files(data, start, min(position + length, len(data))) if own == number
-            )
+            own, device, name = _file(data, start, min(position + length, len(data)))
+            if own == number:
+                found.setdefault(device, set()).add(name)
             position += _aligned(length)
     except short_error:
         return found, True
@@ -77,17 +85,19 @@ def _may_end(data: bytes) -> bool:
     return not kinds.isdisjoint({_DONE, _ERROR})
 
 
-def _files(data: bytes, position: int, end: int) -> set[tuple[int, int]]:
-    found = set()
+def _file(data: bytes, position: int, end: int) -> tuple[int, int, bytes]:
+    """Return number and device of a socket's file (-1: it has none), and the name that it was bound to."""
+    number, device, name = -1, -1, b""
     while position + _ATTRIBUTE.size <= end:
         length, kind = _ATTRIBUTE.unpack_from(data, position)
         if length < _ATTRIBUTE.size:
             break
         if kind == _FILE and length >= _ATTRIBUTE.size + _PLACE.size:
             number, device = _PLACE.unpack_from(data, position + _ATTRIBUTE.size)
-            found.add((device, number))
+        elif kind == _NAME:
+            name = data[position + _ATTRIBUTE.size : min(position + length, end)].partition(b"\0")[0]
         position += _aligned(length)
-    return found
+    return number, device, name
 
 
 def kernel_device(major: int, minor: int) -> int:
@@ -114,28 +124,36 @@ class Listeners:
         """Close it."""
         self._kernel.close()
 
-    def devices(self, number: int) -> set[int]:
+    def devices(self, number: int) -> Bound:
         """Return the devices on which somebody listens now on a file of this number (the lower half of it).
 
         Raises ``OSError`` if the kernel does not say.
         """
-        self._kernel.send(question())
-        found: set[int] = set()
+        return self._ask(question(), number)
+
+    def names(self, number: int) -> Bound:
+        """Return the same, each device with the names that its sockets were bound to."""
+        return self._ask(question(names=True), number)
+
+    def _ask(self, words: bytes, number: int) -> Bound:
+        self._kernel.send(words)
+        found: Bound = {}
         last = False
         while not last:
             more, last = answer(self._kernel.recv(_ANSWER_BYTES), number)
-            found |= more
+            for device, names in more.items():
+                found.setdefault(device, set()).update(names)
         return found
 
 
-def in_turn(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
+def in_turn(devices: Callable[[int], Bound]) -> Callable[[int], Bound]:
     """Return what asks when no deputy does: they share the way to the kernel, and must not hear each other's answers.
 
     Where the kernel cannot be asked there is no device: then nothing is the session's own.
     """
     turn = os.memfd_create("turn", os.MFD_CLOEXEC)
 
-    def ask(number: int) -> set[int]:
+    def ask(number: int) -> Bound:
         try:
             lockf(turn, LOCK_EX)
             try:
@@ -143,6 +161,6 @@ def in_turn(devices: Callable[[int], set[int]]) -> Callable[[int], set[int]]:
             finally:
                 lockf(turn, LOCK_UN)
         except OSError:
-            return set()
+            return {}
 
     return ask

@@ -253,6 +253,7 @@ class LinuxWalls:
         try:
             held = placed(plan, lease)
             private = {journal_directory(), self._leavings}
+            sockets, denied, notes = _sockets(policy)
             spec = specify(
                 policy,
                 plan,
@@ -260,7 +261,8 @@ class LinuxWalls:
                 private=private,
                 placed=held.mounts,
                 names=names_file(),
-                sockets=_sockets(policy),
+                sockets=sockets,
+                denied=denied,
                 observe=self._observe,
             )
             reuse = not any(cell.busy for cell in self._cells.values())
@@ -274,7 +276,7 @@ class LinuxWalls:
             jail.close()
             lease.release()
             raise
-        self._notes = plan.notes + held.notes + self._commons.take(jail) + _unsupervised(jail)
+        self._notes = plan.notes + held.notes + notes + self._commons.take(jail) + _unsupervised(jail)
         old, self._current = self._current, Cell(jail, policy, plan, lease, footing)
         self._cells[jail.fileno()] = self._current
         self._pending = None
@@ -461,14 +463,18 @@ def _possible(plan: Plan) -> Plan:
     return plan
 
 
-def _sockets(policy: SandboxPolicy) -> tuple[PathPattern, ...]:
-    """Return the places of the unix sockets that the policy lists."""
-    if not policy.sockets.unix or policy.sockets.all_unix:
-        return ()
-    from stockade.policy.files import allowed_forms
-    from stockade.policy.places import Disk
+def _sockets(policy: SandboxPolicy) -> tuple[tuple[PathPattern, ...], tuple[PathPattern, ...], tuple[str, ...]]:
+    """Return the places of the unix sockets that the policy lists, and of those that it denies, with notes on these."""
+    sockets = policy.sockets
+    if not sockets.denied_unix and (sockets.all_unix or not sockets.unix):
+        return (), (), ()
+    from stockade.filesystem.socket_places import denied_places
+    from stockade.filesystem.terrain import Land
+    from stockade.policy.unix_sockets import allowed_sockets
 
-    return allowed_forms(policy.sockets.unix, policy.files, Disk())
+    land = Land()
+    denied = denied_places(sockets, land)
+    return allowed_sockets(policy, land), denied.patterns, denied.notes
 
 
 def _unsupervised(jail: Jail) -> tuple[str, ...]:

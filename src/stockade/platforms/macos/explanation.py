@@ -9,18 +9,19 @@ from stockade.filesystem.scan import plan_now
 from stockade.platforms.macos.attempt import Attempt
 from stockade.platforms.macos.evaluator import Evaluator
 from stockade.platforms.macos.seatbelt import make_profile
-from stockade.platforms.macos.stored_name import stored_rules
+from stockade.platforms.macos.stored_name import stored_rules, stored_sockets
+from stockade.policy.explain import explain_socket
 from stockade.policy.files import survey
 from stockade.policy.path_pattern import spelled
 from stockade.policy.places import follow
 from stockade.value import Value
 
 if TYPE_CHECKING:
+    from stockade.filesystem.terrain import Terrain
     from stockade.platforms.macos.evaluator import Verdict
     from stockade.platforms.macos.seatbelt import Profile
     from stockade.policy.destination import Destination
     from stockade.policy.model import SandboxPolicy
-    from stockade.policy.places import Places
 
 #: What is asked about a path, by the words for it.
 _WAYS: Final = {
@@ -45,25 +46,27 @@ class Answer(Value):
         return f'on macOS {may} {self.way} "{escape(self.target)}": by {escape(by, 300)}'
 
 
-def profile_of(policy: SandboxPolicy, places: Places, ports: tuple[int, ...] = ()) -> Profile:
+def profile_of(policy: SandboxPolicy, places: Terrain, ports: tuple[int, ...] = ()) -> Profile:
     """Return the profile for a policy on this disk, or raise ``UnavailableError`` if it cannot be enforced."""
     rules = stored_rules(policy.files, places)
     plan = plan_now(rules)
     if plan.refusals:
         raise UnavailableError(plan.refusals[0], "change that rule")
-    return make_profile(survey(rules, places), plan, places, sockets=policy.sockets, ports=ports)
+    sockets = stored_sockets(policy.sockets, places)
+    return make_profile(survey(rules, places), plan, places, sockets=sockets, ports=ports)
 
 
-def explain_path(policy: SandboxPolicy, text: str, places: Places) -> tuple[Answer, ...]:
+def explain_path(policy: SandboxPolicy, text: str, places: Terrain) -> tuple[Answer, ...]:
     """Answer for each way of using a path."""
     walls = Evaluator(profile_of(policy, places).text)
     written = spelled(policy.home + text[1:] if text == "~" or text.startswith("~/") else text)
     place = follow(written if written.startswith("/") else f"{policy.cwd}/{written}", places).place
     kind = "DIRECTORY" if places.is_directory(place) else "REGULAR-FILE"
-    return tuple(Answer(way, place, walls.judge(Attempt(name, place, kind))) for way, name in _WAYS.items())
+    ways = _WAYS if explain_socket(policy, written, places) is None else {**_WAYS, "connect to": "network-outbound"}
+    return tuple(Answer(way, place, walls.judge(Attempt(name, place, kind))) for way, name in ways.items())
 
 
-def explain_destination(policy: SandboxPolicy, destination: Destination, places: Places) -> Answer:
+def explain_destination(policy: SandboxPolicy, destination: Destination, places: Terrain) -> Answer:
     """Answer for a connection that goes past the proxies."""
     walls = Evaluator(profile_of(policy, places).text)
     address = str(destination)

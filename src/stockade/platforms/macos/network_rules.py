@@ -7,7 +7,7 @@ private localhost on macOS: with ``allowLocalBinding``, commands reach every ser
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.platforms.macos.place_filter import at_or_below, covered
+from stockade.platforms.macos.place_filter import SECOND_PATH, at_or_below, covered
 from stockade.platforms.macos.sexpr import Quoted
 
 if TYPE_CHECKING:
@@ -44,6 +44,12 @@ def unix_sockets(sockets: Sockets, temporary: str) -> Iterator[Form]:
         places = [_of_socket(each) for each in dict.fromkeys(filters)]
         yield ("allow", "network-bind", "network-inbound", *(("local", "unix-socket", place) for place in places))
         yield ("allow", "network-outbound", *(("remote", "unix-socket", place) for place in places))
+
+
+def denied_sockets(filters: Iterable[Form]) -> tuple[Form, ...]:
+    """Return filters of places as a rule has them about sockets that no command may connect to."""
+    # By its second path every file would be another one to an allow of all.
+    return tuple(("remote", "unix-socket", _of_socket(each)) for each in (*filters, *at_or_below(SECOND_PATH)))
 
 
 def _of_socket(filtered: Form) -> Form:

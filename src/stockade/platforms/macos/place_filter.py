@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from stockade.platforms.macos.sexpr import Form
     from stockade.policy.path_pattern import PathPattern
 
+#: By this way the data volume shows every file under a second path.
+SECOND_PATH: Final = "/System/Volumes/Data"
 _PRIVATE: Final = "/private"
 _ALIASES: Final = ("/tmp", "/var", "/etc")  # noqa: S108 - names, nothing is put there
 
@@ -49,7 +51,7 @@ def made(path: str) -> tuple[Form, ...]:
     """Return filters for what must not be made, in whatever case, and all below it."""
     found: list[Form] = list(at_or_below(path))
     for each in spellings(path):
-        *above, name = names_of(each)
+        *above, name = names_of(each) or ("",)
         if name.isascii() and name.upper() != name.lower():
             found.append(regex(f"^{body_of(above)}/{folded(name)}{END}"))
     return tuple(found)

@@ -1,7 +1,8 @@
 """A policy becomes the text of a Seatbelt profile. Nothing here touches anything.
 
 The last rule that matches wins, so the order is: what every program needs (``base.sbpl``), reads, writes, the session's
-temporary directory, network, unix sockets. Every deny carries the message by which the log names the command.
+temporary directory, network, unix sockets, and those of them that are denied. Every deny carries the message by which
+the log names the command.
 
 Limits: a path is no longer than the kernel takes one, and the whole fits with the environment into the arguments of a
 program (1 MiB on macOS); what does not is an error that says so, never a shorter profile.
@@ -15,7 +16,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.escape import escape
 from stockade.platforms.macos import network_rules, write_rules
-from stockade.platforms.macos.place_filter import at, at_or_below
+from stockade.platforms.macos.place_filter import SECOND_PATH, at, at_or_below, covered, made
 from stockade.platforms.macos.read_rules import parents_of_shown, read_denies
 from stockade.platforms.macos.sexpr import Quoted, bytes_of, show
 from stockade.value import Value
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from stockade.filesystem.plan import Plan
+    from stockade.filesystem.terrain import Terrain
     from stockade.platforms.macos.sexpr import Form
     from stockade.policy.files import Ground
     from stockade.policy.model import Sockets
@@ -37,8 +39,6 @@ LONGEST_TEXT: Final = 8192
 LONGEST_PATH: Final = 1024
 #: ARG_MAX of macOS is 1 MiB, for arguments and environment together.
 LARGEST: Final = 640 * 1024
-#: By this way the data volume shows every file under a second path.
-_SECOND_PATH: Final = "/System/Volumes/Data"
 
 
 class Profile(Value):
@@ -70,7 +70,7 @@ class _Section(Value):
 
 
 def make_profile(
-    ground: Ground, plan: Plan, places: Places, *, sockets: Sockets, ports: Iterable[int] = (), own: Own = NOTHING
+    ground: Ground, plan: Plan, places: Terrain, *, sockets: Sockets, ports: Iterable[int] = (), own: Own = NOTHING
 ) -> Profile:
     """Return the profile for rules laid over a disk, or raise ``UnavailableError`` if it would be too large.
 
@@ -82,6 +82,7 @@ def make_profile(
         *_writes(ground, plan, places),
         *_own(own),
         *_network(sockets, tuple(ports), own.temporary),
+        *(_denied_sockets(ground, sockets, places) if sockets.denied_unix else ()),
     ]
     head, *rest = [section.text() for section in sections if section.forms]
     text = "\n\n".join(("(version 1)", head, base(), *rest)) + "\n"
@@ -104,7 +105,7 @@ def _reads(ground: Ground, plan: Plan, places: Places) -> Iterator[_Section]:
     hidden = write_rules.hidden_by_plan(ground, plan, places)
     yield _Section("The same by the links that lead there", _denying(read, hidden))
     if any(denies.values()):
-        second = _denying(read, at_or_below(_SECOND_PATH))
+        second = _denying(read, at_or_below(SECOND_PATH))
         yield _Section("The same by the second path that macOS has for every file", second)
     shown = _allowing(("file-read-metadata",), parents_of_shown(ground))
     yield _Section("The way to what is opened again inside a deny", shown)
@@ -142,6 +143,21 @@ def _network(sockets: Sockets, ports: tuple[int, ...], temporary: str) -> Iterat
     yield _Section("The proxies, and nothing else", tuple(network_rules.proxies(ports)))
     yield _Section("Servers on this machine", tuple(network_rules.local_binding(sockets)))
     yield _Section("Unix sockets", tuple(network_rules.unix_sockets(sockets, temporary)))
+
+
+def _denied_sockets(ground: Ground, sockets: Sockets, places: Terrain) -> Iterator[_Section]:
+    """Yield what keeps denied sockets closed: last of all, so that nothing is allowed behind it."""
+    from stockade.filesystem.socket_places import denied_places
+
+    patterns = denied_places(sockets, places).patterns
+    closed = tuple(
+        dict.fromkeys(each for one in patterns for each in (covered(one) if one.is_glob else made(one.path)))
+    )
+    title = "Unix sockets that are denied, whatever is allowed"
+    yield _Section(title, _denying(("network-outbound",), network_rules.denied_sockets(closed)))
+    yield _Section("By another name they would be others", _denying(("file-write*",), closed))
+    holders = write_rules.holders(ground, patterns)
+    yield _Section("What holds them stays where it is", _denying(("file-write-unlink",), holders))
 
 
 def _allowing(operations: tuple[str, ...], filters: tuple[Form, ...]) -> tuple[Form, ...]:

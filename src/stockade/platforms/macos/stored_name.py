@@ -14,6 +14,7 @@ from stockade.policy.places import follow
 
 if TYPE_CHECKING:
     from stockade.policy.files import FileRules
+    from stockade.policy.model import Sockets
     from stockade.policy.path_pattern import PathPattern
     from stockade.policy.places import Places
     from stockade.settings.layer import Sourced
@@ -33,6 +34,13 @@ def stored_rules(rules: FileRules, places: Places) -> FileRules:
         read_allow=stored(rules.read_allow),
     )
     return rules if changed == rules else changed
+
+
+def stored_sockets(sockets: Sockets, places: Places) -> Sockets:
+    """Return the same rules about unix sockets, with every denied place spelt as the disk has it."""
+    spelling = _Spelling(places)
+    denied = tuple(rule.but(value=spelling.of_pattern(rule.value)) for rule in sockets.denied_unix)
+    return sockets if denied == sockets.denied_unix else sockets.but(denied_unix=denied)
 
 
 class _Spelling:

@@ -14,17 +14,17 @@ import socket
 from stockade.annotation import TYPE_CHECKING, Any, Final
 from stockade.errors import UnavailableError
 from stockade.filesystem.scan import plan_now
+from stockade.filesystem.terrain import Land
 from stockade.platforms.backend import Entrance, Outcome
 from stockade.platforms.macos.keeper_process import KeeperProcess, package_path
 from stockade.platforms.macos.monitor import LOG, Monitor
 from stockade.platforms.macos.seatbelt import Own, make_profile
 from stockade.platforms.macos.start import SANDBOX_EXEC
-from stockade.platforms.macos.stored_name import stored_rules
+from stockade.platforms.macos.stored_name import stored_rules, stored_sockets
 from stockade.platforms.macos.strays import MARK
 from stockade.platforms.macos.tag import encode, new_suffix
 from stockade.platforms.macos.watch import Watch
 from stockade.policy.files import survey
-from stockade.policy.places import Disk
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -75,19 +75,20 @@ class MacWalls:
         if not os.access(self._sandbox, os.X_OK):
             message = f"{self._sandbox} is not there, which builds the walls"
             raise UnavailableError(message, "it is part of macOS: repair the system")
-        disk = Disk()
+        disk = Land()
         rules = stored_rules(policy.files, disk)
         plan = plan_now(rules)
         if plan.refusals:
             raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
         ground = survey(rules, disk)
-        known = (ground, plan, policy.sockets)
+        sockets = stored_sockets(policy.sockets, disk)
+        known = (ground, plan, sockets)
         if known != self._known:
             self._profile = make_profile(
                 ground,
                 plan,
                 disk,
-                sockets=policy.sockets,
+                sockets=sockets,
                 ports=self._ports,
                 own=Own(self._temporary, os.path.dirname(self._temporary)),
             )

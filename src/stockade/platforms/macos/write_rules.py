@@ -18,6 +18,7 @@ from stockade.platforms.macos.filters import compile_filter
 from stockade.platforms.macos.path_regex import END, folded
 from stockade.platforms.macos.place_filter import any_of, at, at_or_below, covered, made, regex, spellings, within
 from stockade.policy.files import Access
+from stockade.policy.path_pattern import joined, names_of
 from stockade.policy.protected import NAMES
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from stockade.filesystem.plan import Plan
     from stockade.platforms.macos.sexpr import Form
     from stockade.policy.files import Ground
+    from stockade.policy.path_pattern import PathPattern
     from stockade.policy.places import Places
     from stockade.policy.protected import Search
 
@@ -108,6 +110,17 @@ def guarded_places(ground: Ground, plan: Plan, places: Places) -> tuple[Form, ..
     # A file must stay replaceable: many programs write by renaming.
     roots = [root for root in (*ground.roots, *ground.stores, *opened) if places.is_directory(root)]
     return tuple(dict.fromkeys(found for path in (*pinned, *roots) for found in at(path)))
+
+
+def holders(ground: Ground, patterns: Iterable[PathPattern]) -> tuple[Form, ...]:
+    """Return filters for the writable directories above what some patterns name: to move one would carry it away."""
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        names = names_of(pattern.static_prefix)
+        last = len(names) + 1 if pattern.is_glob else len(names)
+        above = (joined(names[:depth]) for depth in range(1, last))
+        found |= dict.fromkeys(path for path in above if ground.root_of(path) is not None)
+    return tuple(each for path in found for each in at(path))
 
 
 def _skipped(ground: Ground, name: str) -> Iterable[Form]:
