@@ -352,6 +352,36 @@ def test_what_cannot_be_judged_is_denied() -> None:
     run(scene())
 
 
+def test_nobody_is_asked_about_an_address_that_a_route_makes_ours() -> None:
+    async def scene() -> None:
+        person = Person(SESSION)
+        gate = Gate(rules("a.com"), person, leads_here=lambda target: str(target) == "198.51.100.7:80")
+        assert (await gate.caller().decide("198.51.100.7", 80)).reason is Reason.FORBIDDEN_ADDRESS
+        assert person.asked == []
+        decision = await gate.caller().decide("a.com", 80)
+        assert gate.check(decision, [Host.parse("198.51.100.7")]).addresses == ()
+        assert gate.check(decision, [Host.parse("198.51.100.8")]).addresses == (Host.parse("198.51.100.8"),)
+
+    run(scene())
+
+
+def test_a_route_is_asked_for_again_when_the_addresses_are() -> None:
+    async def scene() -> None:
+        asked: list[Destination] = []
+        sets = [frozenset({Host.parse("10.9.9.9")}), frozenset({Host.parse("10.9.9.9")})]
+        own = [sets[0]]
+        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=lambda target: bool(asked.append(target)))
+        decision = await gate.caller().decide("a.com", 80)
+        for _ in range(3):
+            assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses
+        assert len(asked) == 1
+        own[0] = sets[1]
+        assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses
+        assert len(asked) == 2
+
+    run(scene())
+
+
 @pytest.mark.parametrize(
     ("given_rules", "host", "asks", "reason"),
     [

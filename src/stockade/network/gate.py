@@ -25,7 +25,7 @@ from enum import Enum
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
-from stockade.network.guard import Checked, check
+from stockade.network.guard import Checked, check, unjudged
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import HostKind
@@ -99,13 +99,19 @@ class Gate:
         *,
         limits: AskingLimits | None = None,
         own: Callable[[], frozenset[Host]] = frozenset,
+        leads_here: Callable[[Destination], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the rules and whom to ask, if anybody; ``own`` gives this host's addresses."""
+        """Take the rules and whom to ask, if anybody; ``own`` gives this host's addresses.
+
+        ``leads_here`` says whether a connection would end on this host, though its address is none of ``own``. What
+        it said counts for as long as ``own`` gives the same.
+        """
         self._rules = rules
         self._ask = ask
         self._limits = limits or AskingLimits()
         self._own = own
+        self._leads_here = leads_here
         self._clock = clock
         self._remembered: dict[Destination, Answer] = {}
         self._open: dict[Destination, _Question] = {}
@@ -151,13 +157,13 @@ class Gate:
         try:
             own = self._own()
         except StockadeError as error:
-            return Checked(_unjudged(decision, error))
+            return Checked(decision if decision.verdict is Verdict.DENY else unjudged(decision, error))
         found = tuple(addresses)
         # By identity, which costs nothing: the decision in the entry is kept alive by it.
         known = self._checked.get(id(decision))
         if known is not None and known[0] is decision and known[1] == found and known[2] is own:
             return known[3]
-        checked = check(decision, self._rules, found, own)
+        checked = check(decision, self._rules, found, own, self._leads_here)
         if len(self._checked) >= _KEPT:
             self._checked.clear()
         self._checked[id(decision)] = (decision, found, own, checked)
@@ -295,10 +301,3 @@ class Caller:
 
 
 _ORDER: Final = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
-
-
-def _unjudged(decision: NetworkDecision, error: StockadeError) -> NetworkDecision:
-    """Deny what cannot be judged, unless it is denied anyway."""
-    if decision.verdict is Verdict.DENY:
-        return decision
-    return decision.but(reason=Reason.FORBIDDEN_ADDRESS, rule=None, detail=error.message, remedy=error.hint)
