@@ -21,10 +21,10 @@ ip link set lo up
 ip route add local 198.51.100.0/24 dev lo
 ip -6 route add local 2001:db8:1::/48 dev lo
 ip -6 route add local 64:ff9b::203.0.113.77/128 dev lo
-ip rule add to 203.0.113.7 lookup 100
-ip route add local 203.0.113.7 dev lo table 100
-ip rule add ipproto tcp dport 8642 lookup 101
-ip route add local 192.0.2.0/24 dev lo table 101
+ip -6 rule add to 2001:db8:2::7 lookup 100
+ip -6 route add local 2001:db8:2::7 dev lo table 100
+ip -6 rule add ipproto tcp dport 8642 lookup 101
+ip -6 route add local 2001:db8:3::/48 dev lo table 101
 """
 OURS = ("range", "range-6", "nat64", "nat64-own", "by-rule", "by-port")
 
