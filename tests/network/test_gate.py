@@ -157,11 +157,11 @@ def test_answers_can_be_forgotten() -> None:
     run(scene())
 
 
-def test_a_flood_to_one_destination_is_one_question() -> None:
+def test_a_flood_of_one_command_to_one_destination_is_one_question() -> None:
     async def scene() -> None:
         person = Person(ONCE, waits=True)
         gate = Gate(rules(), person)
-        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(100)]
+        waiting = [asyncio.create_task(gate.caller("c0").decide("a.com", 443)) for _ in range(100)]
         await settle()
         assert gate.open_questions == {Destination.parse("a.com:443")}
         person.ready.set()
@@ -169,6 +169,113 @@ def test_a_flood_to_one_destination_is_one_question() -> None:
         assert {decision.reason for decision in decisions} == {Reason.ANSWERED_YES}
         assert person.asked == [("a.com", 443, "c0")]
         assert gate.open_questions == frozenset()
+
+    run(scene())
+
+
+def test_once_is_for_the_command_that_the_question_named() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, DENY, waits=True)
+        gate = Gate(rules(), person)
+        first, second, again = gate.caller("c1"), gate.caller("c2"), gate.caller("c1")
+        waiting = [asyncio.create_task(caller.decide("a.com", 443)) for caller in (first, second, again)]
+        await settle()
+        assert person.asked == [("a.com", 443, "c1")]
+        person.ready.set()
+        decisions = await asyncio.gather(*waiting)
+        assert [decision.reason for decision in decisions] == [
+            Reason.ANSWERED_YES,
+            Reason.ANSWERED_NO,
+            Reason.ANSWERED_YES,
+        ]
+        assert person.asked == [("a.com", 443, "c1"), ("a.com", 443, "c2")]
+        assert (await second.decide("a.com", 443)).reason is Reason.ANSWERED_NO
+
+    run(scene())
+
+
+def test_commands_that_wait_are_asked_about_one_after_another() -> None:
+    async def scene() -> None:
+        person = Person(*[ONCE] * 5)
+        most = 0
+        open_now = 0
+
+        async def ask(host: str, port: int, command: str) -> Answer:
+            nonlocal most, open_now
+            open_now += 1
+            most = max(most, open_now)
+            await settle()
+            open_now -= 1
+            return await person(host, port, command)
+
+        gate = Gate(rules(), ask)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(5)]
+        decisions = await asyncio.gather(*waiting)
+        assert {decision.reason for decision in decisions} == {Reason.ANSWERED_YES}
+        assert (most, person.asked) == (1, [("a.com", 443, f"c{n}") for n in range(5)])
+
+    run(scene())
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(SESSION, Reason.ANSWERED_YES), (DENY, Reason.ANSWERED_NO)])
+def test_an_answer_for_the_session_settles_it_for_every_command_that_waits(answer: Answer, reason: Reason) -> None:
+    async def scene() -> None:
+        person = Person(ONCE, answer, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(9)]
+        await settle()
+        person.ready.set()
+        decisions = await asyncio.gather(*waiting)
+        assert [decision.reason for decision in decisions] == [Reason.ANSWERED_YES] + [reason] * 8
+        assert person.asked == [("a.com", 443, "c0"), ("a.com", 443, "c1")]
+
+    run(scene())
+
+
+def test_a_flood_of_commands_is_limited_by_the_minute() -> None:
+    async def scene() -> None:
+        person = Person(*[ONCE] * 9)
+        gate = Gate(rules(), person, limits=AskingLimits(per_minute=3))
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(50)]
+        reasons = [decision.reason for decision in await asyncio.gather(*waiting)]
+        assert reasons == [Reason.ANSWERED_YES] * 3 + [Reason.ASK_FAILED] * 47
+        assert len(person.asked) == 3
+
+    run(scene())
+
+
+def test_silence_about_one_command_denies_all_that_wait() -> None:
+    async def scene() -> None:
+        gate = Gate(rules(), never, limits=QUICK)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(9)]
+        assert {decision.reason for decision in await asyncio.gather(*waiting)} == {Reason.ASK_FAILED}
+
+    run(scene())
+
+
+def test_once_is_for_one_connection_if_nobody_knows_whose_it_is() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, DENY, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(command).decide("a.com", 443)) for command in ("", "", "c1")]
+        await settle()
+        person.ready.set()
+        reasons = [decision.reason for decision in await asyncio.gather(*waiting)]
+        assert reasons == [Reason.ANSWERED_YES, Reason.ANSWERED_NO, Reason.ANSWERED_NO]
+
+    run(scene())
+
+
+def test_a_rule_that_comes_while_somebody_thinks_about_one_command_holds_for_the_next() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(command).decide("a.com", 443)) for command in ("c1", "c2")]
+        await settle()
+        gate.update(rules(denied="a.com"))
+        person.ready.set()
+        assert [decision.reason for decision in await asyncio.gather(*waiting)] == [Reason.DENIED] * 2
+        assert len(person.asked) == 1
 
     run(scene())
 
@@ -255,7 +362,7 @@ def test_a_client_that_goes_away_takes_nobody_elses_answer_with_it() -> None:
         gate = Gate(rules(), person)
         gone = asyncio.create_task(gate.caller("c1").decide("a.com", 443))
         await settle()
-        stays = asyncio.create_task(gate.caller("c2").decide("a.com", 443))
+        stays = asyncio.create_task(gate.caller("c1").decide("a.com", 443))
         await settle()
         gone.cancel()
         await settle()

@@ -5,9 +5,13 @@ Rules:
 - the lists come first, before and after a question: a rule that comes while somebody thinks decides at once, and
   ``update`` holds for the next request of a command that already runs;
 - one open question per destination; requests that come meanwhile wait for the same answer;
-- "once" holds for the connections that waited and for as long as each lasts, "session" for the destination until
-  the gate is gone, and so does "deny", for a program that tries again must not ask again. Nothing is written down;
-- no answer is no: an error, an answer that is none, and silence past the time limit deny, but are not remembered;
+- a question names one command, and "once" holds for connections of that command alone: those that waited, for as long
+  as each lasts. Requests of others that waited are asked about next, command by command, each under its own name.
+  Where nobody knows whose a connection is, "once" holds for that one connection;
+- "session" holds for the destination until the gate is gone, and so does "deny", for a program that tries again must
+  not ask again: both settle it for all that wait. Nothing is written down;
+- no answer is no: an error, an answer that is none, and silence past the time limit deny all that wait, but are not
+  remembered;
 - a flood of destinations cannot flood the person: so many questions may be open, and so many be put in a minute;
 - an address that the guard forbids is never asked about: only a setting opens it.
 
@@ -80,9 +84,17 @@ class AskingLimits(Value):
 class _Question:
     """One open question. ``heard`` gets the answer, a text that says why there is none, or ``None``: see the rules."""
 
-    def __init__(self, heard: asyncio.Future[Answer | str | None]) -> None:
+    def __init__(
+        self, command: str, granted: set[Destination], heard: asyncio.Future[Answer | str | None]
+    ) -> None:
+        self.command = command
+        self._granted = granted
         self.heard = heard
         self.task: asyncio.Task[None] | None = None
+
+    def is_about(self, command: str, granted: set[Destination]) -> bool:
+        """Say whether it named this command; one that named none was about one connection."""
+        return self.command == command if command else self._granted is granted
 
     def settle(self, outcome: Answer | str | None) -> None:
         if not self.heard.done():
@@ -225,11 +237,19 @@ class Gate:
         return self._settled(destination) if destination in self._remembered else decision
 
     async def _asked(self, destination: Destination, command: str, granted: set[Destination]) -> NetworkDecision:
-        question = self._open.get(destination) or self._put_question(destination, command)
-        outcome = question if isinstance(question, str) else await asyncio.shield(question.heard)
-        decision = decide_destination(self._rules, destination, can_ask=True)
-        if not isinstance(outcome, Answer):
-            return decision.unanswered(outcome or "the question was withdrawn")
+        while True:
+            question = self._open.get(destination) or self._put_question(destination, command, granted)
+            outcome = question if isinstance(question, str) else await asyncio.shield(question.heard)
+            decision = decide_destination(self._rules, destination, can_ask=True)
+            if isinstance(question, str) or not isinstance(outcome, Answer):
+                why = outcome if isinstance(outcome, str) else "the question was withdrawn"
+                return decision.unanswered(why)
+            once = decision.verdict is Verdict.ASK and outcome.choice is Choice.ONCE
+            if not once or question.is_about(command, granted):
+                break
+            # That was about another command. What was said since may settle it; else this one is asked about.
+            if destination in self._remembered:
+                return self._settled(destination)
         yes = outcome.choice is not Choice.DENY
         if yes and decision.verdict is Verdict.ASK:
             granted.add(destination)
@@ -241,7 +261,7 @@ class Gate:
         decision = decide_destination(self._rules, destination, can_ask=True)
         return decision.answered(yes=yes, detail="" if yes else answer.reason)
 
-    def _put_question(self, destination: Destination, command: str) -> _Question | str:
+    def _put_question(self, destination: Destination, command: str, granted: set[Destination]) -> _Question | str:
         """Open a question, or say why that cannot be."""
         ask = self._ask
         if ask is None:
@@ -254,16 +274,16 @@ class Gate:
         if len(self._put) >= self._limits.per_minute:
             return f"{len(self._put)} questions were put within a minute"
         self._put.append(now)
-        question = _Question(asyncio.get_running_loop().create_future())
+        question = _Question(command, granted, asyncio.get_running_loop().create_future())
         self._open[destination] = question
-        question.task = asyncio.create_task(self._hear(ask, destination, command, question))
+        question.task = asyncio.create_task(self._hear(ask, destination, question))
         return question
 
-    async def _hear(self, ask: Ask, destination: Destination, command: str, question: _Question) -> None:
+    async def _hear(self, ask: Ask, destination: Destination, question: _Question) -> None:
         outcome: Answer | str | None = None
         try:
             async with asyncio.timeout(self._limits.seconds):
-                heard: object = await ask(destination.host.text, destination.port.number, command)
+                heard: object = await ask(destination.host.text, destination.port.number, question.command)
             outcome = heard if isinstance(heard, Answer) else "the answer was none of the possible ones"
         except TimeoutError:
             outcome = "there was no answer in time"
