@@ -84,9 +84,7 @@ class AskingLimits(Value):
 class _Question:
     """One open question. ``heard`` gets the answer, a text that says why there is none, or ``None``: see the rules."""
 
-    def __init__(
-        self, command: str, granted: set[Destination], heard: asyncio.Future[Answer | str | None]
-    ) -> None:
+    def __init__(self, command: str, granted: set[Destination], heard: asyncio.Future[Answer | str | None]) -> None:
         self.command = command
         self._granted = granted
         self.heard = heard

@@ -44,7 +44,9 @@ _RTN_ANYCAST: Final = 4
 _HERE: Final = frozenset({_RTN_LOCAL, _RTN_ANYCAST})
 
 _HEADER: Final = struct.Struct("=IHHII")  # nlmsghdr: length, type, flags, number, port
-_ROUTE: Final = struct.Struct("=BBBBBBBBI")  # rtmsg: family, two prefix lengths, tos, table, protocol, scope, type, flags
+_ROUTE: Final = struct.Struct(
+    "=BBBBBBBBI"
+)  # rtmsg: family, two prefix lengths, tos, table, protocol, scope, type, flags
 _TYPE_PLACE: Final = _HEADER.size + 7
 _ERROR: Final = struct.Struct("=i")
 _ATTRIBUTE: Final = struct.Struct("=HH")
