@@ -5,6 +5,7 @@ import os
 import socket
 import struct
 import sys
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -81,16 +82,14 @@ def test_answers(answer: bytes, *, here: bool) -> None:
     ],
 )
 def test_what_is_no_answer_is_an_error(answer: bytes) -> None:
-    with pytest.raises(OSError, match="."):
+    with pytest.raises(OSError, match=r"\w"):
         is_here(answer)
 
 
 @given(st.binary(max_size=64))
 def test_no_bytes_raise_anything_else(answer: bytes) -> None:
-    try:
+    with suppress(OSError):
         assert is_here(answer) in (True, False)
-    except OSError:
-        pass
 
 
 @LINUX

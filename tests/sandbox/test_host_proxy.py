@@ -114,7 +114,7 @@ def test_a_short_password_counts_with_its_user_or_as_the_whole_value() -> None:
 
 
 def test_what_nothing_runs_without_stays() -> None:
-    kept = {"PATH": "/home/daemon1/bin", "HOME": "/home/daemon1", "USER": "daemon1"}
+    kept = {"PATH": "/opt/daemon1/bin", "HOME": "/opt/daemon1", "USER": "daemon1"}
     assert without_proxies({"http_proxy": "http://daemon1:daemon1@proxy:1", **kept}) == kept
 
 
@@ -126,9 +126,12 @@ def test_a_proxy_without_credentials_takes_little_with_it() -> None:
 def test_settings_of_git_in_variables_lose_those_about_proxies() -> None:
     host = {
         "GIT_CONFIG_COUNT": "3",
-        **{"GIT_CONFIG_KEY_0": "safe.directory", "GIT_CONFIG_VALUE_0": "*"},
-        **{"GIT_CONFIG_KEY_1": "http.https://a.com/.Proxy", "GIT_CONFIG_VALUE_1": "http://u:p@x"},
-        **{"GIT_CONFIG_KEY_2": "http.extraHeader", "GIT_CONFIG_VALUE_2": f"X: {PASSWORD}"},
+        "GIT_CONFIG_KEY_0": "safe.directory",
+        "GIT_CONFIG_VALUE_0": "*",
+        "GIT_CONFIG_KEY_1": "http.https://a.com/.Proxy",
+        "GIT_CONFIG_VALUE_1": "http://u:p@x",
+        "GIT_CONFIG_KEY_2": "http.extraHeader",
+        "GIT_CONFIG_VALUE_2": f"X: {PASSWORD}",
     }
     removed = {f"GIT_CONFIG_{part}_{at}": text for at in (1, 2) for part, text in _REMOVED}
     assert without_proxies(HOST | host) == host | removed

@@ -30,7 +30,7 @@ from enum import Enum
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
 from stockade.network.guard import Checked, check, unjudged
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide, decide_destination
+from stockade.policy.decision import NetworkDecision, NetworkRules, Verdict, decide, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import HostKind
 from stockade.policy.port import Port

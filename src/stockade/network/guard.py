@@ -6,11 +6,11 @@ by one thing alone: that very address, with this port or with none, in the allow
 leads to it, and not by an answer to a question.
 
 Forbidden: loopback, "this network", link-local and site-local, multicast, broadcast and reserved ranges; the
-addresses at which clouds and local services hand out credentials; every address of this host, be it on an interface
-or made ours by a route alone; the ranges for benchmarks, from which transparent mode takes the addresses that it
-invents; all of IPv6 that is neither global unicast nor unique local; IPv6 forms that carry IPv4 through a tunnel. An IPv4-mapped address is that IPv4, and
-one behind the well-known NAT64 prefix is judged as the IPv4 in it, because hosts without IPv4 reach everything
-that way.
+addresses at which clouds and local services hand out credentials; every address of this host, on an interface or by a
+route alone (``local_route``); the ranges for benchmarks, from which transparent mode takes the addresses that it
+invents; all of IPv6 that is neither global unicast nor unique local; IPv6 forms that carry IPv4 through a tunnel. An
+IPv4-mapped address is that IPv4, and one behind the well-known NAT64 prefix is judged as the IPv4 in it too, because
+hosts without IPv4 reach everything that way.
 
 Not forbidden: private ranges (RFC 1918, RFC 6598, RFC 4193). Names of one's own network are what people allow
 most after public ones, and only an allowed name leads there. Nor ranges for documentation: they lead nowhere,

@@ -121,7 +121,7 @@ def _is_proxy_property(key: str) -> bool:
 
 
 def _split(text: str) -> Iterator[str]:
-    """Yield the words of a row of options, quotes and all; a blank within quotes or behind a backslash parts nothing."""
+    """Yield the words of a row of options, quotes and all; a blank in quotes or behind a backslash parts nothing."""
     word, quote, escaped = "", "", False
     for char in text:
         if char.isspace() and not quote and not escaped:
