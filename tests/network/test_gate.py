@@ -477,7 +477,7 @@ def test_a_route_is_asked_for_again_when_the_addresses_are() -> None:
         asked: list[Destination] = []
         sets = [frozenset({Host.parse("10.9.9.9")}), frozenset({Host.parse("10.9.9.9")})]
         own = [sets[0]]
-        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=lambda target: bool(asked.append(target)))
+        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=lambda target: asked.append(target) is not None)
         decision = await gate.caller().decide("a.com", 80)
         for _ in range(3):
             assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses

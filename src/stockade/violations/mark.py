@@ -1,0 +1,136 @@
+r"""What tells our own words from a command's: an id that the model knows and no command does.
+
+Whatever a command prints may look like words of ours, and no list of look-alikes is complete. So each session has an id
+of random letters. It stands in the tags of every block and in every line that the session adds to an output; the model
+is told which one it is. A command never gets it: it is in no environment and in no file.
+
+Rules: a model may still write the id into a command, so that it comes back as output. There it is *hidden*: its first
+letter becomes an escape (``\x6b``), in whatever disguise it stands. Without an id, tags and lines are plain, and only
+``forged_tag`` protects them.
+"""
+
+from __future__ import annotations
+
+import os
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.escape import spell
+from stockade.value import Value
+from stockade.violations.overstrike import moves, shown, spelled
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+NAME: Final = "sandbox_violations"
+#: No vowels, so that it is no word; none that looks like another.
+LETTERS: Final = "23456789bcdfghjkmnpqrstvwxyz"
+LENGTH: Final = 12
+
+
+class Mark(Value):
+    """How words of ours are marked; without an ``id``, not at all. The id is not shown."""
+
+    id: str = ""
+
+    def check(self) -> None:
+        """Refuse an id that could be misread."""
+        if not set(self.id) <= set(LETTERS) or 0 < len(self.id) < LENGTH:
+            message = f"the id of a mark has {LENGTH} or more of the letters {LETTERS}"
+            raise ValueError(message)
+
+    def __repr__(self) -> str:
+        """Show whether there is one, and no more: a log may be read by a command."""
+        return "Mark(...)" if self.id else "Mark()"
+
+    @classmethod
+    def fresh(cls) -> Mark:
+        """Return one that nobody can guess: of 57 bits."""
+        number = int.from_bytes(os.urandom(16), "big")
+        letters = []
+        for _ in range(LENGTH):
+            number, place = divmod(number, len(LETTERS))
+            letters.append(LETTERS[place])
+        return cls("".join(letters))
+
+    @property
+    def opening(self) -> str:
+        """The tag before a block of violations."""
+        return f'<{NAME} id="{self.id}">' if self.id else f"<{NAME}>"
+
+    @property
+    def closing(self) -> str:
+        """The tag behind it, with the id too: nothing else closes it."""
+        return f'</{NAME} id="{self.id}">' if self.id else f"</{NAME}>"
+
+    def line(self, text: str) -> str:
+        """Return a line of ours."""
+        return f"[stockade {self.id}: {text}]" if self.id else f"[{text}]"
+
+    def hide(self, text: str) -> str:
+        """Return a text from elsewhere in which the id is not to be read."""
+        if not self.id:
+            return text
+        text = self._spelled(text)
+        if "&" in text and self._is_in(_unescaped(text)):
+            text = text.replace("&", "\\x26")
+        if moves(text) or "\x1b" in text or "\x9b" in text:
+            seen = shown(text)
+            if seen is None or self._is_in(seen):
+                text = spelled(text)
+        return text
+
+    def _is_in(self, text: str) -> bool:
+        return self.id in _folded(text)
+
+    def _spelled(self, text: str) -> str:
+        if not self._is_in(text):
+            return text
+        places = [(place, char) for place, whole in enumerate(text) for char in _folded(whole)]
+        letters = "".join(char for _, char in places)
+        pieces, done, at = [], 0, 0
+        while (at := letters.find(self.id, at)) >= 0:
+            place = places[at][0]
+            pieces += [text[done:place], spell(text[place])]
+            done, at = place + 1, at + len(self.id)
+        return "".join(pieces) + text[done:]
+
+
+PLAIN: Final = Mark()
+
+
+def _folded(text: str) -> str:
+    """Return the letters and digits of a text, each as plain as it gets."""
+    if not text.isascii():
+        from unicodedata import normalize
+
+        text = normalize("NFKD", text)
+    return "".join(filter(_is_plain, text.lower()))
+
+
+def _is_plain(char: str) -> bool:
+    return char.isascii() and char.isalnum()
+
+
+def _unescaped(text: str) -> str:
+    from html import unescape
+
+    for _ in range(3):
+        text = unescape(text)
+    return text
+
+
+def tags(text: str) -> Iterator[tuple[int, int, Mark]]:
+    """Yield where each opening tag that is alone on its line begins and ends, with its mark."""
+    start = f"<{NAME}"
+    at = 0
+    while (begin := text.find(start, at)) >= 0:
+        at = begin + len(start)
+        end = text.find(">\n", at, at + 80) + 1
+        inner = text[at : end - 1]
+        found = inner[5:-1] if inner.startswith(' id="') and inner.endswith('"') else inner
+        if end > at and text[begin - 1 : begin] in ("", "\n") and _is_id(found) and (inner == "") == (found == ""):
+            yield begin, end, Mark(found)
+
+
+def _is_id(text: str) -> bool:
+    return not text or (set(text) <= set(LETTERS) and len(text) >= LENGTH)
