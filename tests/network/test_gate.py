@@ -475,9 +475,14 @@ def test_nobody_is_asked_about_an_address_that_a_route_makes_ours() -> None:
 def test_a_route_is_asked_for_again_when_the_addresses_are() -> None:
     async def scene() -> None:
         asked: list[Destination] = []
+
+        def leads_here(target: Destination) -> bool:
+            asked.append(target)
+            return False
+
         sets = [frozenset({Host.parse("10.9.9.9")}), frozenset({Host.parse("10.9.9.9")})]
         own = [sets[0]]
-        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=lambda target: asked.append(target) is not None)
+        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=leads_here)
         decision = await gate.caller().decide("a.com", 80)
         for _ in range(3):
             assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses

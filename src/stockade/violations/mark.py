@@ -25,6 +25,7 @@ NAME: Final = "sandbox_violations"
 #: No vowels, so that it is no word; none that looks like another.
 LETTERS: Final = "23456789bcdfghjkmnpqrstvwxyz"
 LENGTH: Final = 12
+_LONGEST: Final = 80
 
 
 class Mark(Value):
@@ -125,12 +126,17 @@ def tags(text: str) -> Iterator[tuple[int, int, Mark]]:
     at = 0
     while (begin := text.find(start, at)) >= 0:
         at = begin + len(start)
-        end = text.find(">\n", at, at + 80) + 1
-        inner = text[at : end - 1]
-        found = inner[5:-1] if inner.startswith(' id="') and inner.endswith('"') else inner
-        if end > at and text[begin - 1 : begin] in ("", "\n") and _is_id(found) and (inner == "") == (found == ""):
-            yield begin, end, Mark(found)
+        end = text.find(">\n", at, at + _LONGEST) + 1
+        mark = _mark(text[at : end - 1]) if end else None
+        if mark is not None and text[begin - 1 : begin] in ("", "\n"):
+            yield begin, end, mark
 
 
-def _is_id(text: str) -> bool:
-    return not text or (set(text) <= set(LETTERS) and len(text) >= LENGTH)
+def _mark(inner: str) -> Mark | None:
+    """Read what stands in a tag behind its name."""
+    found = inner[len(' id="') : -1]
+    try:
+        mark = Mark(found)
+    except ValueError:
+        return None
+    return mark if mark.opening == f"<{NAME}{inner}>" else None
