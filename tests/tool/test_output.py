@@ -66,7 +66,7 @@ def test_words(result: ShellResult, model: str, people: str) -> None:
 
 
 MARK = Mark("k7m2q9xw4tbz")
-HIDDEN = "\\x6b7m2q9xw4tbz"
+HIDDEN = "(id)"
 MARKED_BLOCK = (
     '<sandbox_violations id="k7m2q9xw4tbz">\n'
     'write "/etc/hosts": outside every writable place; add it to allowWrite\n'

@@ -85,7 +85,8 @@ CONFUSABLE = ("\u02c2\u1438\u16b2\u2039\u276e\U0001d236", "\u1735\u2041\u2044\u2
 #: What the name of a character says that looks like a bracket.
 LOOKS = re.compile(
     r"(?<!NOR )(?<!OR )(?<!ABOVE )\bLESS-THAN\b|^(MUCH|VERY MUCH) LESS"
-    r"|\bLEFT(-POINTING)? (DOUBLE )?(CURVED )?ANGLE (BRACKET|QUOT)|^PRECEDES|MODIFIER LETTER (LOW )?LEFT ARROWHEAD|LEFT-POINTING (SMALL )?(TRIANGLE|POINTER)$"
+    r"|\bLEFT(-POINTING)? (DOUBLE )?(CURVED )?ANGLE (BRACKET|QUOT)|^PRECEDES"
+    r"|MODIFIER LETTER (LOW )?LEFT ARROWHEAD|LEFT-POINTING (SMALL )?(TRIANGLE|POINTER)$"
 )
 
 
@@ -116,6 +117,8 @@ def test_every_entity_of_a_bracket_is_known() -> None:
     names = {name for name, char in html5.items() if bracket.fullmatch(char) and name.endswith(";")}
     assert len(names) > 100
     assert [name for name in names if not [*forged_tags(f"&{name}{NAME}s")]] == []
+    for text in (f"&lt{NAME}", f"&lt{NAME};", f"&LAQUO/{NAME};", f"&ltri;{NAME};", f"&amplt{NAME};"):
+        assert [tag.start for tag in forged_tags(text)] == [0]
     codes = [code for code in range(0x80, sys.maxunicode + 1) if bracket.match(chr(code))]
     forms = ("&#{}/", "&#0{};", "&#x{:x};", "&#X00{:X};", "&amp;#{};")
     tags = [f"{form.format(code)}{NAME}" for code in codes for form in forms]

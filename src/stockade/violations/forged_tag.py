@@ -93,7 +93,9 @@ _NO_SIGN: Final = (
 )
 _BRACKET: Final = "#0*60(?!\\d);?|#x0*3c(?![0-9a-f]);?|lt;?|(?:lang|langle|lsaquo|laquo);"
 # What may be the reference of any bracket; which one it is says _is_bracket.
-_REFERENCE: Final = "#0*(?!0)\\d{1,8}(?!\\d);?|#x0*(?!0)[0-9a-f]{1,7}(?![0-9a-f]);?|(?:lt|laquo);?|[a-z][a-z0-9]{1,30};"
+_REFERENCE: Final = "#0*(?!0)\\d{1,8}(?!\\d);?|#x0*(?!0)[0-9a-f]{1,7}(?![0-9a-f]);?|[a-z][a-z0-9]{1,30};"
+# Two of them need no end, whatever comes next.
+_ENDLESS: Final = "lt|laquo"
 # HTML reads this number as Windows did.
 _WINDOWS_BRACKET: Final = 0x8B
 _SLASH: Final = "#0*47(?!\\d);?|#x0*2f(?![0-9a-f]);?|sol;|frasl;"
@@ -129,7 +131,7 @@ class _Reader:
         self._ahead = _pattern(f"{_SEQUENCE}|[{_STARTERS}]|[{_BETWEEN}{_SLASHES}]+")
         self._no_sign = _pattern(_NO_SIGN)
         self._no_sign_ahead = _pattern(f"{_NO_SIGN}|{_SLASH}")
-        self._bracket = _pattern(_REFERENCE)
+        self._brackets = (_pattern(_REFERENCE), _pattern(_ENDLESS))
         self._again = _pattern(_AGAIN)
         self._letter = _pattern(_LETTER)
         self._sign = _pattern(f"[a-z0-9]|{_FOREIGN}")
@@ -150,8 +152,8 @@ class _Reader:
     def _past_bracket(self, at: int) -> int | None:
         if self._text[at] != "&":
             return at + 1
-        end = self._past_reference(at, self._bracket)
-        return end if end is not None and _is_bracket(self._text[at:end]) else None
+        ends = (self._past_reference(at, pattern) for pattern in self._brackets)
+        return next((end for end in ends if end is not None and _is_bracket(self._text[at:end])), None)
 
     def _past_prefix(self, at: int) -> int | None:
         """Return where the name begins behind a namespace and its colon."""
@@ -214,7 +216,7 @@ def _bracket() -> str:
         name = f"(?:{hiding}|(?:[{_DIGITS.get(letter, letter)}]|{_FOREIGN})[{_BETWEEN}]*{name})"
     prefix = f"[a-z][a-z0-9{_BETWEEN}]*(?:{hiding}|:|{_FOREIGN})"
     ahead = f"[{_BETWEEN}{_SLASHES}]*(?:{name}|{prefix})"
-    return f"(?:[{BRACKETS}]|&(?:{_REFERENCE}))(?={ahead})|&(?={_AGAIN})"
+    return f"(?:[{BRACKETS}]|&(?:{_REFERENCE}|{_ENDLESS}))(?={ahead})|&(?={_AGAIN})"
 
 
 def _pattern(text: str) -> re.Pattern[str]:

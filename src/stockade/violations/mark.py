@@ -4,9 +4,9 @@ Whatever a command prints may look like words of ours, and no list of look-alike
 of random letters. It stands in the tags of every block and in every line that the session adds to an output; the model
 is told which one it is. A command never gets it: it is in no environment and in no file.
 
-Rules: a model may still write the id into a command, so that it comes back as output. There it is *hidden*: its first
-letter becomes an escape (``\x6b``), in whatever disguise it stands. Without an id, tags and lines are plain, and only
-``forged_tag`` protects them.
+Rules: a model may still write the id into a command, so that it comes back as output. There it is *hidden*: other words
+stand in its place, in whatever disguise it was. Without an id, tags and lines are plain, and only ``forged_tag``
+protects them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.escape import spell
 from stockade.value import Value
 from stockade.violations.overstrike import moves, shown, spelled
 
@@ -25,6 +24,8 @@ NAME: Final = "sandbox_violations"
 #: No vowels, so that it is no word; none that looks like another.
 LETTERS: Final = "23456789bcdfghjkmnpqrstvwxyz"
 LENGTH: Final = 12
+#: What an output has in place of the id. Its vowel is in no id, so that it makes none of what stands around it.
+INSTEAD: Final = "(id)"
 _LONGEST: Final = 80
 
 
@@ -71,28 +72,28 @@ class Mark(Value):
         """Return a text from elsewhere in which the id is not to be read."""
         if not self.id:
             return text
-        text = self._spelled(text)
+        text = self._replaced(text)
         if "&" in text and self._is_in(_unescaped(text)):
             text = text.replace("&", "\\x26")
         if moves(text) or "\x1b" in text or "\x9b" in text:
             seen = shown(text)
             if seen is None or self._is_in(seen):
                 text = spelled(text)
-        return text
+        return self._replaced(text)  # an escape has letters, too
 
     def _is_in(self, text: str) -> bool:
         return self.id in _folded(text)
 
-    def _spelled(self, text: str) -> str:
+    def _replaced(self, text: str) -> str:
         if not self._is_in(text):
             return text
         places = [(place, char) for place, whole in enumerate(text) for char in _folded(whole)]
         letters = "".join(char for _, char in places)
         pieces, done, at = [], 0, 0
         while (at := letters.find(self.id, at)) >= 0:
-            place = places[at][0]
-            pieces += [text[done:place], spell(text[place])]
-            done, at = place + 1, at + len(self.id)
+            pieces += [text[done : places[at][0]], INSTEAD]
+            at += len(self.id)
+            done = places[at - 1][0] + 1
         return "".join(pieces) + text[done:]
 
 
