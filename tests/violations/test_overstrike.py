@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.violations.overstrike import moves, shown, spelled
+from stockade.violations.overstrike import moves, plain, shown, spelled
 
 ANY = st.text(
     st.sampled_from("ab<\b\r\n\t\x1b\x9b[];0123456789ABCDEFGHJKPXdfsu@`7?\x07\u0301\u200b\u4e2d"), max_size=60
@@ -87,3 +87,7 @@ def test_what_takes_too_long_cannot_be_told(text: str) -> None:
 def test_far_places_cost_nothing() -> None:
     assert shown("\x1b[99999999Gx\x1b[99999999B" * 5000) is not None
     assert shown("\x1b[" + "9" * 100_000 + "Gx") is not None
+
+
+def test_colours_and_titles_go() -> None:
+    assert plain("a\x1b[31mb\x1b]0;title\x07c\x9b0md\x1b(Be\x1b") == "abcde"

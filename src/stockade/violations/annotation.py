@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import spell
-from stockade.violations.forged_tag import forged_tags
+from stockade.violations.forged_tag import forged_tags, has_brackets
 from stockade.violations.mark import PLAIN, tags
 from stockade.violations.overstrike import moves, shown, spelled
 
@@ -84,7 +84,7 @@ def entries(text: str) -> tuple[str, ...]:
 def neutralise(text: str, mark: Mark = PLAIN) -> str:
     """Return a text from inside in which nothing can be taken for the tag; most texts come back as they are."""
     text = _without_tags(mark.hide(text))
-    if moves(text):
+    if has_brackets(text) and moves(text):
         seen = shown(text)
         if seen is None or next(forged_tags(seen), None) is not None:
             return _without_tags(spelled(text))
@@ -92,7 +92,7 @@ def neutralise(text: str, mark: Mark = PLAIN) -> str:
 
 
 def _without_tags(text: str) -> str:
-    if text.isascii() and "<" not in text and "&" not in text:
+    if not has_brackets(text):
         return text
     kept: list[str] = []
     done = 0

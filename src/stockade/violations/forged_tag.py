@@ -113,6 +113,15 @@ class ForgedTag(Value):
     end: int
 
 
+def has_brackets(text: str) -> bool:
+    """Say whether anything in a text can be read as a bracket."""
+    if text.isascii():
+        return "<" in text or "&" in text
+    import re
+
+    return re.search(f"[&{BRACKETS}]", text) is not None
+
+
 def forged_tags(text: str) -> Iterator[ForgedTag]:
     """Yield everything in a text that could be taken for the tag, in order."""
     reader = _Reader(text)

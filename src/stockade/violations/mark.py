@@ -15,7 +15,7 @@ import os
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.value import Value
-from stockade.violations.overstrike import moves, shown, spelled
+from stockade.violations.overstrike import moves, plain, shown, spelled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,6 +27,7 @@ LENGTH: Final = 12
 #: What an output has in place of the id. Its vowel is in no id, so that it makes none of what stands around it.
 INSTEAD: Final = "(id)"
 _LONGEST: Final = 80
+_NO_LETTERS: Final = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 class Mark(Value):
@@ -75,8 +76,8 @@ class Mark(Value):
         text = self._replaced(text)
         if "&" in text and self._is_in(_unescaped(text)):
             text = text.replace("&", "\\x26")
-        if moves(text) or "\x1b" in text or "\x9b" in text:
-            seen = shown(text)
+        if any(sign in text for sign in "\b\r\x1b\x9b") and set(self.id).issubset(_folded(text)):
+            seen = shown(text) if moves(text) else plain(text)
             if seen is None or self._is_in(seen):
                 text = spelled(text)
         return self._replaced(text)  # an escape has letters, too
@@ -106,11 +107,7 @@ def _folded(text: str) -> str:
         from unicodedata import normalize
 
         text = normalize("NFKD", text)
-    return "".join(filter(_is_plain, text.lower()))
-
-
-def _is_plain(char: str) -> bool:
-    return char.isascii() and char.isalnum()
+    return text.lower().encode("ascii", "ignore").translate(None, _NO_LETTERS).decode("ascii")
 
 
 def _unescaped(text: str) -> str:

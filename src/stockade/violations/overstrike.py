@@ -19,12 +19,13 @@ if TYPE_CHECKING:
 
 _CSI: Final = "(?:\x1b\\[|\x9b)"
 _MOVES: Final = f"\b|\r(?!\n)|{_CSI}[0-9;?]*[@-HJKLMPSTXZ`adefrsu]|\x1b[78DEHMc]"
-_PIECES: Final = (
+_SEQUENCES: Final = (
     f"{_CSI}(?P<given>[0-?]*)[ -/]*(?P<final>[@-~])"
     "|\x1b[\\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\\\)?"
     "|\x1b(?P<short>[ -/]*[0-~])"
-    "|(?P<char>[^\x1b\x9b])|[\x1b\x9b]"
+    "|[\x1b\x9b]"
 )
+_PIECES: Final = f"(?P<run>[ -~]+)|(?P<char>[^\x1b\x9b])|{_SEQUENCES}"
 _FARTHEST: Final = 10_000
 _MOST_WORK: Final = 2_000_000
 _TAB: Final = 8
@@ -54,7 +55,9 @@ def shown(text: str) -> str | None:
     """Return what a terminal would show, or ``None`` if that cannot be told."""
     screen = _Screen()
     for found in _pattern(_PIECES).finditer(text):
-        if found["char"]:
+        if found["run"]:
+            screen.write(found["run"])
+        elif found["char"]:
             screen.put(found["char"])
         elif found["final"]:
             screen.obey(found["final"], found["given"])
@@ -63,6 +66,11 @@ def shown(text: str) -> str | None:
         if screen.work > _MOST_WORK:
             return None
     return screen.text()
+
+
+def plain(text: str) -> str:
+    """Return a text in which nothing moves without its sequences."""
+    return _pattern(_SEQUENCES).sub("", text)
 
 
 def spelled(text: str) -> str:
@@ -79,6 +87,12 @@ class _Screen:
         self._saved = (0, 0)
         self.work = 0
 
+    def write(self, run: str) -> None:
+        """Put a row of plain characters."""
+        end = self._column + len(run)
+        self._rows.setdefault(self._row, {}).update(zip(range(self._column, end), run, strict=True))
+        self._column = end
+
     def put(self, char: str) -> None:
         if char == "\b":
             self._move(0, -1)
@@ -88,9 +102,8 @@ class _Screen:
             self._row, self._column = self._row + 1, 0
         elif char == "\t":
             self._column += _TAB - self._column % _TAB
-        elif char >= " " and (char.isascii() or _takes_room(char)):
-            self._rows.setdefault(self._row, {})[self._column] = char
-            self._column += 1
+        elif char >= " " and _takes_room(char):
+            self.write(char)
 
     def obey(self, final: str, given: str) -> None:
         numbers = [min(int(part[:6]), _FARTHEST) if part.isdecimal() else 0 for part in given.split(";")]
