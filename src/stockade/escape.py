@@ -77,8 +77,11 @@ def _fill(text: str, room: int) -> list[str]:
 def _piece(char: str) -> str:
     if char in _SPECIAL:
         return _SPECIAL[char]
-    if visible(char):
-        return char
+    return char if visible(char) else spell(char)
+
+
+def spell(char: str) -> str:
+    """Return the escape of one character, whatever it is."""
     code = ord(char)
     if code <= 0xFF:  # noqa: PLR2004 (the widest that two hexadecimal digits hold)
         return f"\\x{code:02x}"

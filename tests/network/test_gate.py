@@ -157,11 +157,11 @@ def test_answers_can_be_forgotten() -> None:
     run(scene())
 
 
-def test_a_flood_to_one_destination_is_one_question() -> None:
+def test_a_flood_of_one_command_to_one_destination_is_one_question() -> None:
     async def scene() -> None:
         person = Person(ONCE, waits=True)
         gate = Gate(rules(), person)
-        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(100)]
+        waiting = [asyncio.create_task(gate.caller("c0").decide("a.com", 443)) for _ in range(100)]
         await settle()
         assert gate.open_questions == {Destination.parse("a.com:443")}
         person.ready.set()
@@ -169,6 +169,113 @@ def test_a_flood_to_one_destination_is_one_question() -> None:
         assert {decision.reason for decision in decisions} == {Reason.ANSWERED_YES}
         assert person.asked == [("a.com", 443, "c0")]
         assert gate.open_questions == frozenset()
+
+    run(scene())
+
+
+def test_once_is_for_the_command_that_the_question_named() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, DENY, waits=True)
+        gate = Gate(rules(), person)
+        first, second, again = gate.caller("c1"), gate.caller("c2"), gate.caller("c1")
+        waiting = [asyncio.create_task(caller.decide("a.com", 443)) for caller in (first, second, again)]
+        await settle()
+        assert person.asked == [("a.com", 443, "c1")]
+        person.ready.set()
+        decisions = await asyncio.gather(*waiting)
+        assert [decision.reason for decision in decisions] == [
+            Reason.ANSWERED_YES,
+            Reason.ANSWERED_NO,
+            Reason.ANSWERED_YES,
+        ]
+        assert person.asked == [("a.com", 443, "c1"), ("a.com", 443, "c2")]
+        assert (await second.decide("a.com", 443)).reason is Reason.ANSWERED_NO
+
+    run(scene())
+
+
+def test_commands_that_wait_are_asked_about_one_after_another() -> None:
+    async def scene() -> None:
+        person = Person(*[ONCE] * 5)
+        most = 0
+        open_now = 0
+
+        async def ask(host: str, port: int, command: str) -> Answer:
+            nonlocal most, open_now
+            open_now += 1
+            most = max(most, open_now)
+            await settle()
+            open_now -= 1
+            return await person(host, port, command)
+
+        gate = Gate(rules(), ask)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(5)]
+        decisions = await asyncio.gather(*waiting)
+        assert {decision.reason for decision in decisions} == {Reason.ANSWERED_YES}
+        assert (most, person.asked) == (1, [("a.com", 443, f"c{n}") for n in range(5)])
+
+    run(scene())
+
+
+@pytest.mark.parametrize(("answer", "reason"), [(SESSION, Reason.ANSWERED_YES), (DENY, Reason.ANSWERED_NO)])
+def test_an_answer_for_the_session_settles_it_for_every_command_that_waits(answer: Answer, reason: Reason) -> None:
+    async def scene() -> None:
+        person = Person(ONCE, answer, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(9)]
+        await settle()
+        person.ready.set()
+        decisions = await asyncio.gather(*waiting)
+        assert [decision.reason for decision in decisions] == [Reason.ANSWERED_YES] + [reason] * 8
+        assert person.asked == [("a.com", 443, "c0"), ("a.com", 443, "c1")]
+
+    run(scene())
+
+
+def test_a_flood_of_commands_is_limited_by_the_minute() -> None:
+    async def scene() -> None:
+        person = Person(*[ONCE] * 9)
+        gate = Gate(rules(), person, limits=AskingLimits(per_minute=3))
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(50)]
+        reasons = [decision.reason for decision in await asyncio.gather(*waiting)]
+        assert reasons == [Reason.ANSWERED_YES] * 3 + [Reason.ASK_FAILED] * 47
+        assert len(person.asked) == 3
+
+    run(scene())
+
+
+def test_silence_about_one_command_denies_all_that_wait() -> None:
+    async def scene() -> None:
+        gate = Gate(rules(), never, limits=QUICK)
+        waiting = [asyncio.create_task(gate.caller(f"c{n}").decide("a.com", 443)) for n in range(9)]
+        assert {decision.reason for decision in await asyncio.gather(*waiting)} == {Reason.ASK_FAILED}
+
+    run(scene())
+
+
+def test_once_is_for_one_connection_if_nobody_knows_whose_it_is() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, DENY, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(command).decide("a.com", 443)) for command in ("", "", "c1")]
+        await settle()
+        person.ready.set()
+        reasons = [decision.reason for decision in await asyncio.gather(*waiting)]
+        assert reasons == [Reason.ANSWERED_YES, Reason.ANSWERED_NO, Reason.ANSWERED_NO]
+
+    run(scene())
+
+
+def test_a_rule_that_comes_while_somebody_thinks_about_one_command_holds_for_the_next() -> None:
+    async def scene() -> None:
+        person = Person(ONCE, waits=True)
+        gate = Gate(rules(), person)
+        waiting = [asyncio.create_task(gate.caller(command).decide("a.com", 443)) for command in ("c1", "c2")]
+        await settle()
+        gate.update(rules(denied="a.com"))
+        person.ready.set()
+        assert [decision.reason for decision in await asyncio.gather(*waiting)] == [Reason.DENIED] * 2
+        assert len(person.asked) == 1
 
     run(scene())
 
@@ -255,7 +362,7 @@ def test_a_client_that_goes_away_takes_nobody_elses_answer_with_it() -> None:
         gate = Gate(rules(), person)
         gone = asyncio.create_task(gate.caller("c1").decide("a.com", 443))
         await settle()
-        stays = asyncio.create_task(gate.caller("c2").decide("a.com", 443))
+        stays = asyncio.create_task(gate.caller("c1").decide("a.com", 443))
         await settle()
         gone.cancel()
         await settle()
@@ -348,6 +455,41 @@ def test_what_cannot_be_judged_is_denied() -> None:
         )
         assert (await gate.caller().decide("10.0.0.1", 80)).reason is Reason.FORBIDDEN_ADDRESS
         assert (await gate.caller().decide("10.0.0.2", 80)).reason is Reason.DENIED
+
+    run(scene())
+
+
+def test_nobody_is_asked_about_an_address_that_a_route_makes_ours() -> None:
+    async def scene() -> None:
+        person = Person(SESSION)
+        gate = Gate(rules("a.com"), person, leads_here=lambda target: str(target) == "198.51.100.7:80")
+        assert (await gate.caller().decide("198.51.100.7", 80)).reason is Reason.FORBIDDEN_ADDRESS
+        assert person.asked == []
+        decision = await gate.caller().decide("a.com", 80)
+        assert gate.check(decision, [Host.parse("198.51.100.7")]).addresses == ()
+        assert gate.check(decision, [Host.parse("198.51.100.8")]).addresses == (Host.parse("198.51.100.8"),)
+
+    run(scene())
+
+
+def test_a_route_is_asked_for_again_when_the_addresses_are() -> None:
+    async def scene() -> None:
+        asked: list[Destination] = []
+
+        def leads_here(target: Destination) -> bool:
+            asked.append(target)
+            return False
+
+        sets = [frozenset({Host.parse("10.9.9.9")}), frozenset({Host.parse("10.9.9.9")})]
+        own = [sets[0]]
+        gate = Gate(rules("a.com"), own=lambda: own[0], leads_here=leads_here)
+        decision = await gate.caller().decide("a.com", 80)
+        for _ in range(3):
+            assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses
+        assert len(asked) == 1
+        own[0] = sets[1]
+        assert gate.check(decision, [Host.parse("8.8.8.8")]).addresses
+        assert len(asked) == 2
 
     run(scene())
 

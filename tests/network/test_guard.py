@@ -1,15 +1,23 @@
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stockade.errors import UnavailableError
 from stockade.network.guard import Checked, Danger, check, danger, danger_of_name, opened
 from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host, HostKind
 from stockade.policy.port import Port
 from stockade.settings.layer import Layer, Origin, Sourced
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from stockade.policy.destination import Destination
 
 USER = Origin(Layer.USER, "~/.stockade/settings.json")
 
@@ -193,3 +201,52 @@ def test_a_literal_opens_its_own_port_alone() -> None:
     given_rules = rules("127.0.0.1:5432")
     assert opened(given_rules, host("127.0.0.1"), Port(5432))
     assert not opened(given_rules, host("127.0.0.1"), Port(5433))
+
+
+def leading(*here: str) -> Callable[[Destination], bool]:
+    return lambda target: str(target) in here
+
+
+def cannot_tell(target: Destination) -> bool:
+    message = f"no netlink for {target}"
+    raise UnavailableError(message, "allow it")
+
+
+@pytest.mark.parametrize(
+    ("given_rules", "resolved", "left"),
+    [
+        pytest.param(rules("a.com"), "198.51.100.7 8.8.8.8", "8.8.8.8", id="a route makes it ours"),
+        pytest.param(rules("a.com"), "2001:db8::7", "", id="IPv6"),
+        pytest.param(rules("a.com"), "64:ff9b::198.51.100.7", "", id="the IPv4 behind NAT64"),
+        pytest.param(rules("a.com 198.51.100.7"), "198.51.100.7", "198.51.100.7", id="opened by itself"),
+        pytest.param(rules("a.com 198.51.100.7:443"), "198.51.100.7", "198.51.100.7", id="opened with its port"),
+        pytest.param(rules("a.com 198.51.100.7:80"), "198.51.100.7", "", id="opened for another port"),
+        pytest.param(rules("a.com"), "198.51.100.8", "198.51.100.8", id="its neighbour"),
+    ],
+)
+def test_a_route_makes_an_address_ours(given_rules: NetworkRules, resolved: str, left: str) -> None:
+    decision = decide(given_rules, "a.com", 443, can_ask=False)
+    here = leading("198.51.100.7:443", "[2001:db8::7]:443")
+    checked = check(decision, given_rules, hosts(resolved), OWN, here)
+    assert checked.addresses == hosts(left)
+    if not left:
+        assert checked.decision.detail == f"{host(resolved)} is an address of this host"
+
+
+def test_an_address_of_which_nobody_can_tell_is_not_dialled() -> None:
+    given_rules = rules("a.com 8.8.8.8")
+    decision = decide(given_rules, "a.com", 443, can_ask=False)
+    assert check(decision, given_rules, hosts("8.8.8.8 8.8.4.4"), OWN, cannot_tell).addresses == hosts("8.8.8.8")
+    denied = check(decision, given_rules, hosts("8.8.4.4"), OWN, cannot_tell).decision
+    assert (denied.reason, denied.detail, denied.remedy) == (
+        Reason.FORBIDDEN_ADDRESS,
+        "no netlink for 8.8.4.4:443",
+        "allow it",
+    )
+
+
+def test_nobody_is_asked_where_a_denied_address_leads() -> None:
+    given_rules = rules("a.com", "8.8.8.8")
+    for target in ("b.com", "8.8.8.8"):
+        decision = decide(given_rules, target, 443, can_ask=False)
+        assert check(decision, given_rules, hosts("8.8.4.4"), OWN, cannot_tell).decision == decision

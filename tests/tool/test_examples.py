@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -27,9 +28,9 @@ def run(yard: Yard, *words: str) -> str:
 def test_an_agent_host(yard: Yard) -> None:
     text = run(yard, str(ROOT / "examples" / "agent_host.py"))
     assert text.startswith("$ echo 'print(6 * 7)' > answer.py && python3 answer.py\n42\n")
-    assert "[exit status 1]\n[This failure looks like the sandbox" in text
+    assert re.search(r"\[stockade (\w{12}): exit status 1\]\n\[stockade \1: This failure looks like the sandbox", text)
     assert "Run OUTSIDE the sandbox, in " in text
-    assert "The command did not run: the person said no\n" in text
+    assert re.search(r"\[stockade \w{12}: The command did not run: the person said no\]\n", text)
     assert text.endswith("model: The answer is 42; I was not let outside.\n")
     assert not (yard.project.parent / "outside.txt").exists()
 
@@ -55,7 +56,8 @@ def test_the_readme(yard: Yard) -> None:
     block = page.split("```python\n", 1)[1].split("```", 1)[0]
     text = run(yard, "-c", block)
     assert text.startswith("# The sandbox\n")
-    assert (
-        f"\nhello\n\n[nothing new]\n[job-1: runs, inside the sandbox: sleep 60]\nsandbox: on, in {yard.project}\n"
-        in text
-    )
+    mark = re.search(r"carries the id (\w{12}) ", text)
+    assert mark is not None
+    ours = f"[stockade {mark[1]}: "
+    job = f"{ours}nothing new]\n{ours}job-1: runs, inside the sandbox: sleep 60]"
+    assert f"\nhello\n\n{job}\nsandbox: on, in {yard.project}\n" in text

@@ -58,10 +58,14 @@ def test_answers_for_the_model(yard: Yard) -> None:
             assert await run_job_call(tool.jobs, JobCall(JobAction.LIST)) == "no job was started"
             await tool.run(ShellCall("echo x; exit 3", run_in_background=True))
             state = await tool.jobs.wait("job-1")
-            assert await run_job_call(tool.jobs, JobCall(JobAction.READ, "job-1")) == f"x\n[{state}]"
+            words = f"x\n{tool.mark.line(str(state))}"
+            assert await run_job_call(tool.jobs, JobCall(JobAction.READ, "job-1")) == words
             assert await run_job_call(tool.jobs, JobCall(JobAction.END, "job-1")) == f"[{state}]"
             assert await run_job_call(tool.jobs, JobCall(JobAction.LIST)) == str(state)
             missing = await run_job_call(tool.jobs, JobCall(JobAction.READ, "x"))
             assert missing == "there is no background job x (known: job-1)"
+            assert await tool.run_job(JobCall(JobAction.LIST)) == tool.mark.line(str(state))
+            assert await tool.run_job(JobCall(JobAction.END, "job-1")) == tool.mark.line(str(state))
+            assert await tool.run_job(JobCall(JobAction.READ, "x")) == tool.mark.line(missing)
 
     asyncio.run(main())

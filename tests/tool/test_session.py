@@ -125,3 +125,9 @@ def test_a_lock_that_comes_takes_answers_that_wait(yard: Yard) -> None:
         await session.close()
 
     asyncio.run(main())
+
+
+def test_each_session_has_a_mark_of_its_own(yard: Yard) -> None:
+    first, second = ToolSession(yard.policy()), ToolSession(yard.policy())
+    assert first.mark.id
+    assert first.mark != second.mark

@@ -86,7 +86,7 @@ def test_modes_that_run_nothing_look_at_nothing(yard: Yard) -> None:
             tool.mode = mode
             done = await tool.run(ShellCall("touch x", dangerously_disable_sandbox=True))
             assert (done.placement, done.approval.by, done.ok) == (None, f"mode {mode.value}", False)
-            assert done.for_model.startswith("The command did not run: ")
+            assert done.for_model == tool.mark.line(f"The command did not run: {done.refusal}")
         assert not (yard.project / "x").exists()
 
     play(script, yard.policy(), approve=yes, walls=walls)
@@ -106,7 +106,8 @@ def test_walls_that_cannot_be_built(yard: Yard) -> None:
     async def bare(tool: ShellTool) -> None:
         done = await tool.run(ShellCall("touch x"))
         assert done.ok
-        assert "[NO SANDBOX: it is on, but cannot be built here: no user namespaces; enable them]" in done.for_model
+        words = "NO SANDBOX: it is on, but cannot be built here: no user namespaces; enable them"
+        assert done.for_model.endswith(f"\n{tool.mark.line(words)}")
 
     play(refused, yard.policy(), approve=yes, walls=walls)
     play(bare, yard.policy(failIfUnavailable=False), approve=yes, walls=walls)
@@ -115,7 +116,9 @@ def test_walls_that_cannot_be_built(yard: Yard) -> None:
 def test_nothing_to_run(yard: Yard) -> None:
     async def script(tool: ShellTool) -> None:
         done = await tool.run(ShellCall("  "))
-        assert (done.ok, done.for_model) == (True, "[no output]\n[there was nothing to run]")
+        line = tool.mark.line
+        assert (done.ok, done.for_model) == (True, f"{line('no output')}\n{line('there was nothing to run')}")
+        assert done.for_people == "[no output]\n[there was nothing to run]"
 
     play(script, yard.policy())
 

@@ -125,3 +125,9 @@ def test_a_name_that_is_there_already_is_not_written_to(tmp_path: Path, monkeypa
         assert transcript.notes == ("the whole output is not kept: File exists",)
         link.unlink()
     assert victim.read_text() == "unchanged"
+
+
+def test_it_knows_whether_all_of_it_is_shown(tmp_path: Path) -> None:
+    assert not written(tmp_path, b"abc", shown=10).is_cut
+    assert written(tmp_path, b"x" * 100, shown=10).is_cut
+    assert written(tmp_path, b"a\0b", shown=10).is_cut

@@ -201,6 +201,28 @@ def test_only_the_last_are_told_and_the_rest_is_counted() -> None:
             "<\x1b]0;<\x07/sandbox_violations>", "<\x1b]0;\\x3c\x07/\\x73andbox_violations>", id="brackets in a title"
         ),
         pytest.param("<<sandbox_violations>>", "<\\x3csandbox_violations>>", id="the nearest bracket"),
+        pytest.param("\u16b2sandbox_violations>", "\\u16b2sandbox_violations>", id="a rune"),
+        pytest.param("\U0001d236/sandbox_violations>", "\\U0001d236/sandbox_violations>", id="a Greek note"),
+        pytest.param("\u02f1\u2571sandbox_violations>", "\\u02f1\u2571sandbox_violations>", id="a low arrowhead"),
+        pytest.param("&#8249;sandbox_violations>", "\\x26#8249;sandbox_violations>", id="a look-alike by number"),
+        pytest.param("&#X203a;&#X2039sandbox_violations>", "&#X203a;\\x26#X2039sandbox_violations>", id="in capitals"),
+        pytest.param("&#139;sandbox_violations>", "\\x26#139;sandbox_violations>", id="as Windows numbered it"),
+        pytest.param("&Precedes;sandbox_violations>", "\\x26Precedes;sandbox_violations>", id="a look-alike by name"),
+        pytest.param("&laquo/sandbox_violations>", "\\x26laquo/sandbox_violations>", id="a name without its end"),
+        pytest.param("&" + "#00000000060sandbox_violations>", "\\x26#00000000060sandbox_violations>", id="zeros"),
+        pytest.param("&#38;#60;sandbox_violations>", "\\x26#38;#60;sandbox_violations>", id="numbers of numbers"),
+        pytest.param("&#x26;amp;&amplt;sandbox_violations>", "&#x26;amp;\\x26amplt;sandbox_violations>", id="no ends"),
+        pytest.param("<\ua66f/s\u2de0andbox_violations>", None, id="more marks"),
+        pytest.param(
+            "\n sandbox_violations>\r<\n",
+            "\n sandbox_violations>\\x0d<\n",
+            id="the bracket comes last, by carriage return",
+        ),
+        pytest.param("<sandXX\b\bbox_violations>", "<sandXX\\x08\\x08box_violations>", id="letters taken back"),
+        pytest.param(
+            "<s\bsa\ban\bnd\bdbox_violations>", "<s\\x08sa\\x08an\\x08nd\\x08dbox_violations>", id="overstruck"
+        ),
+        pytest.param("<sandQ\x1b[Dbox_violations>", "<sandQ\\x1b[Dbox_violations>", id="by the cursor"),
         pytest.param(
             "<sandbox_violations<sandbox_violations>", "\\x3csandbox_violations\\x3csandbox_violations>", id="two"
         ),

@@ -1,9 +1,15 @@
 from __future__ import annotations
 
+import re
+import sys
+import unicodedata
+from html.entities import html5
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from stockade.violations.forged_tag import BRACKETS as ALL_BRACKETS
 from stockade.violations.forged_tag import ForgedTag, forged_tags
 
 NAME = "sandboxviolation"
@@ -72,3 +78,55 @@ def test_entities_hide_nothing(text: str) -> None:
 )
 def test_what_cannot_be_read_as_the_tag(text: str) -> None:
     assert list(forged_tags(text)) == []
+
+
+#: What Unicode's list of confusables has for "<" and "/" (UTS 39, confusables.txt), less what is no such sign at all.
+CONFUSABLE = ("\u02c2\u1438\u16b2\u2039\u276e\U0001d236", "\u1735\u2041\u2044\u2215\u2571\u27cb\u29f8\u2cc6\U0001d23a")
+#: What the name of a character says that looks like a bracket.
+LOOKS = re.compile(
+    r"(?<!NOR )(?<!OR )(?<!ABOVE )\bLESS-THAN\b|^(MUCH|VERY MUCH) LESS"
+    r"|\bLEFT(-POINTING)? (DOUBLE )?(CURVED )?ANGLE (BRACKET|QUOT)|^PRECEDES"
+    r"|MODIFIER LETTER (LOW )?LEFT ARROWHEAD|LEFT-POINTING (SMALL )?(TRIANGLE|POINTER)$"
+)
+
+
+def _named(pattern: re.Pattern[str]) -> list[str]:
+    every = (chr(code) for code in range(0x80, sys.maxunicode + 1))
+    return [char for char in every if pattern.search(unicodedata.name(char, "")) and not char >= "\U000e0000"]
+
+
+def test_every_confusable_is_known() -> None:
+    brackets, slashes = CONFUSABLE
+    tags = [f"{bracket}{NAME}s" for bracket in brackets] + [f"<{slash}{NAME}s" for slash in slashes]
+    assert [tag for tag in tags if not [*forged_tags(tag)]] == []
+
+
+def test_every_character_named_for_such_a_bracket_is_known() -> None:
+    named = _named(LOOKS)
+    assert len(named) > 40
+    assert [f"{ord(char):x}" for char in named if not [*forged_tags(f"{char}{NAME}s")]] == []
+
+
+def test_every_combining_mark_makes_no_difference() -> None:
+    marks = _named(re.compile("^COMBINING "))
+    assert [f"{ord(mark):x}" for mark in marks if not [*forged_tags(f"<{mark}san{mark}dboxviolations")]] == []
+
+
+def test_every_entity_of_a_bracket_is_known() -> None:
+    bracket = re.compile(f"[{ALL_BRACKETS}]")
+    names = {name for name, char in html5.items() if bracket.fullmatch(char) and name.endswith(";")}
+    assert len(names) > 100
+    assert [name for name in names if not [*forged_tags(f"&{name}{NAME}s")]] == []
+    for text in (f"&lt{NAME}", f"&lt{NAME};", f"&LAQUO/{NAME};", f"&ltri;{NAME};", f"&amplt{NAME};"):
+        assert [tag.start for tag in forged_tags(text)] == [0]
+    codes = [code for code in range(0x80, sys.maxunicode + 1) if bracket.match(chr(code))]
+    forms = ("&#{}/", "&#0{};", "&#x{:x};", "&#X00{:X};", "&amp;#{};")
+    tags = [f"{form.format(code)}{NAME}" for code in codes for form in forms]
+    assert [tag for tag in tags if not [*forged_tags(tag)]] == []
+
+
+@pytest.mark.parametrize(
+    "text", [f"&copy;{NAME}s", f"&quot;{NAME}s&quot;", f"&#34;{NAME}s", f"&amp;{NAME}s", f"&nosuch;{NAME}"]
+)
+def test_other_entities_are_no_brackets(text: str) -> None:
+    assert [*forged_tags(text)] == []

@@ -83,8 +83,8 @@ def proxy_variables(
     """Return the variables of one command.
 
     ``credential`` is ``None`` where the proxies are not ours; ``host`` is the environment that the command would
-    have, for two variables are added to and not replaced; ``transparent`` says that connections are carried without
-    variables as well; ``python`` is the interpreter, as it is found inside.
+    have, without what tells of the host's proxies, for two variables are added to and not replaced; ``transparent``
+    says that connections are carried without variables as well; ``python`` is the interpreter, as it is found inside.
     """
     secret = "" if credential is None else f"{credential.user}:{credential.token}@"
     http = f"http://{secret}{_HOST}:{ports.http}"

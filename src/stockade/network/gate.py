@@ -5,9 +5,13 @@ Rules:
 - the lists come first, before and after a question: a rule that comes while somebody thinks decides at once, and
   ``update`` holds for the next request of a command that already runs;
 - one open question per destination; requests that come meanwhile wait for the same answer;
-- "once" holds for the connections that waited and for as long as each lasts, "session" for the destination until
-  the gate is gone, and so does "deny", for a program that tries again must not ask again. Nothing is written down;
-- no answer is no: an error, an answer that is none, and silence past the time limit deny, but are not remembered;
+- a question names one command, and "once" holds for connections of that command alone: those that waited, for as long
+  as each lasts. Requests of others that waited are asked about next, command by command, each under its own name.
+  Where nobody knows whose a connection is, "once" holds for that one connection;
+- "session" holds for the destination until the gate is gone, and so does "deny", for a program that tries again must
+  not ask again: both settle it for all that wait. Nothing is written down;
+- no answer is no: an error, an answer that is none, and silence past the time limit deny all that wait, but are not
+  remembered;
 - a flood of destinations cannot flood the person: so many questions may be open, and so many be put in a minute;
 - an address that the guard forbids is never asked about: only a setting opens it.
 
@@ -25,8 +29,8 @@ from enum import Enum
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
-from stockade.network.guard import Checked, check
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide, decide_destination
+from stockade.network.guard import Checked, check, unjudged
+from stockade.policy.decision import NetworkDecision, NetworkRules, Verdict, decide, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import HostKind
 from stockade.policy.port import Port
@@ -80,9 +84,15 @@ class AskingLimits(Value):
 class _Question:
     """One open question. ``heard`` gets the answer, a text that says why there is none, or ``None``: see the rules."""
 
-    def __init__(self, heard: asyncio.Future[Answer | str | None]) -> None:
+    def __init__(self, command: str, granted: set[Destination], heard: asyncio.Future[Answer | str | None]) -> None:
+        self.command = command
+        self._granted = granted
         self.heard = heard
         self.task: asyncio.Task[None] | None = None
+
+    def is_about(self, command: str, granted: set[Destination]) -> bool:
+        """Say whether it named this command; one that named none was about one connection."""
+        return self.command == command if command else self._granted is granted
 
     def settle(self, outcome: Answer | str | None) -> None:
         if not self.heard.done():
@@ -99,13 +109,19 @@ class Gate:
         *,
         limits: AskingLimits | None = None,
         own: Callable[[], frozenset[Host]] = frozenset,
+        leads_here: Callable[[Destination], bool] | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Take the rules and whom to ask, if anybody; ``own`` gives this host's addresses."""
+        """Take the rules and whom to ask, if anybody; ``own`` gives this host's addresses.
+
+        ``leads_here`` says whether a connection would end on this host, though its address is none of ``own``. What
+        it said counts for as long as ``own`` gives the same.
+        """
         self._rules = rules
         self._ask = ask
         self._limits = limits or AskingLimits()
         self._own = own
+        self._leads_here = leads_here
         self._clock = clock
         self._remembered: dict[Destination, Answer] = {}
         self._open: dict[Destination, _Question] = {}
@@ -151,13 +167,13 @@ class Gate:
         try:
             own = self._own()
         except StockadeError as error:
-            return Checked(_unjudged(decision, error))
+            return Checked(decision if decision.verdict is Verdict.DENY else unjudged(decision, error))
         found = tuple(addresses)
         # By identity, which costs nothing: the decision in the entry is kept alive by it.
         known = self._checked.get(id(decision))
         if known is not None and known[0] is decision and known[1] == found and known[2] is own:
             return known[3]
-        checked = check(decision, self._rules, found, own)
+        checked = check(decision, self._rules, found, own, self._leads_here)
         if len(self._checked) >= _KEPT:
             self._checked.clear()
         self._checked[id(decision)] = (decision, found, own, checked)
@@ -219,11 +235,19 @@ class Gate:
         return self._settled(destination) if destination in self._remembered else decision
 
     async def _asked(self, destination: Destination, command: str, granted: set[Destination]) -> NetworkDecision:
-        question = self._open.get(destination) or self._put_question(destination, command)
-        outcome = question if isinstance(question, str) else await asyncio.shield(question.heard)
-        decision = decide_destination(self._rules, destination, can_ask=True)
-        if not isinstance(outcome, Answer):
-            return decision.unanswered(outcome or "the question was withdrawn")
+        while True:
+            question = self._open.get(destination) or self._put_question(destination, command, granted)
+            outcome = question if isinstance(question, str) else await asyncio.shield(question.heard)
+            decision = decide_destination(self._rules, destination, can_ask=True)
+            if isinstance(question, str) or not isinstance(outcome, Answer):
+                why = outcome if isinstance(outcome, str) else "the question was withdrawn"
+                return decision.unanswered(why)
+            once = decision.verdict is Verdict.ASK and outcome.choice is Choice.ONCE
+            if not once or question.is_about(command, granted):
+                break
+            # That was about another command. What was said since may settle it; else this one is asked about.
+            if destination in self._remembered:
+                return self._settled(destination)
         yes = outcome.choice is not Choice.DENY
         if yes and decision.verdict is Verdict.ASK:
             granted.add(destination)
@@ -235,7 +259,7 @@ class Gate:
         decision = decide_destination(self._rules, destination, can_ask=True)
         return decision.answered(yes=yes, detail="" if yes else answer.reason)
 
-    def _put_question(self, destination: Destination, command: str) -> _Question | str:
+    def _put_question(self, destination: Destination, command: str, granted: set[Destination]) -> _Question | str:
         """Open a question, or say why that cannot be."""
         ask = self._ask
         if ask is None:
@@ -248,16 +272,16 @@ class Gate:
         if len(self._put) >= self._limits.per_minute:
             return f"{len(self._put)} questions were put within a minute"
         self._put.append(now)
-        question = _Question(asyncio.get_running_loop().create_future())
+        question = _Question(command, granted, asyncio.get_running_loop().create_future())
         self._open[destination] = question
-        question.task = asyncio.create_task(self._hear(ask, destination, command, question))
+        question.task = asyncio.create_task(self._hear(ask, destination, question))
         return question
 
-    async def _hear(self, ask: Ask, destination: Destination, command: str, question: _Question) -> None:
+    async def _hear(self, ask: Ask, destination: Destination, question: _Question) -> None:
         outcome: Answer | str | None = None
         try:
             async with asyncio.timeout(self._limits.seconds):
-                heard: object = await ask(destination.host.text, destination.port.number, command)
+                heard: object = await ask(destination.host.text, destination.port.number, question.command)
             outcome = heard if isinstance(heard, Answer) else "the answer was none of the possible ones"
         except TimeoutError:
             outcome = "there was no answer in time"
@@ -295,10 +319,3 @@ class Caller:
 
 
 _ORDER: Final = {Verdict.ALLOW: 0, Verdict.ASK: 1, Verdict.DENY: 2}
-
-
-def _unjudged(decision: NetworkDecision, error: StockadeError) -> NetworkDecision:
-    """Deny what cannot be judged, unless it is denied anyway."""
-    if decision.verdict is Verdict.DENY:
-        return decision
-    return decision.but(reason=Reason.FORBIDDEN_ADDRESS, rule=None, detail=error.message, remedy=error.hint)

@@ -6,11 +6,11 @@ by one thing alone: that very address, with this port or with none, in the allow
 leads to it, and not by an answer to a question.
 
 Forbidden: loopback, "this network", link-local and site-local, multicast, broadcast and reserved ranges; the
-addresses at which clouds and local services hand out credentials; every address of this host; the ranges for
-benchmarks, from which transparent mode takes the addresses that it invents; all of IPv6 that is neither global
-unicast nor unique local; IPv6 forms that carry IPv4 through a tunnel. An IPv4-mapped address is that IPv4, and
-one behind the well-known NAT64 prefix is judged as the IPv4 in it, because hosts without IPv4 reach everything
-that way.
+addresses at which clouds and local services hand out credentials; every address of this host, on an interface or by a
+route alone (``local_route``); the ranges for benchmarks, from which transparent mode takes the addresses that it
+invents; all of IPv6 that is neither global unicast nor unique local; IPv6 forms that carry IPv4 through a tunnel. An
+IPv4-mapped address is that IPv4, and one behind the well-known NAT64 prefix is judged as the IPv4 in it too, because
+hosts without IPv4 reach everything that way.
 
 Not forbidden: private ranges (RFC 1918, RFC 6598, RFC 4193). Names of one's own network are what people allow
 most after public ones, and only an allowed name leads there. Nor ranges for documentation: they lead nowhere,
@@ -29,13 +29,14 @@ from enum import Enum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, decide_destination
+from stockade.errors import StockadeError
+from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import Host, HostKind
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from collections.abc import Set as AbstractSet
 
     from stockade.policy.port import Port
@@ -157,11 +158,16 @@ def danger_of_name(host: Host) -> Danger | None:
 
 
 def check(
-    decision: NetworkDecision, rules: NetworkRules, addresses: Iterable[Host], own: AbstractSet[Host] = frozenset()
+    decision: NetworkDecision,
+    rules: NetworkRules,
+    addresses: Iterable[Host],
+    own: AbstractSet[Host] = frozenset(),
+    leads_here: Callable[[Destination], bool] | None = None,
 ) -> Checked:
     """Judge where an allowed destination leads: keep the addresses that may be dialled, or deny if none may.
 
     ``addresses`` are what the destination's host was resolved to, or that host itself if it is an address.
+    ``leads_here`` is asked about each that nothing else is wrong with; one that it cannot tell of is not dialled.
     """
     destination = decision.destination
     if destination is None:
@@ -169,7 +175,8 @@ def check(
     good: list[Host] = []
     refusal: NetworkDecision | None = None
     for address in dict.fromkeys(addresses):
-        refused = _refused(decision, rules, Destination(address, destination.port), own)
+        target = Destination(address, destination.port)
+        refused = _refused(decision, rules, target, own) or _refused_by_route(decision, rules, target, leads_here)
         if refused is None:
             good.append(address)
         refusal = refusal or refused
@@ -197,6 +204,34 @@ def _refused(
     return None if found is None else decision.forbidden(target.host, found.value)
 
 
+def _refused_by_route(
+    decision: NetworkDecision,
+    rules: NetworkRules,
+    target: Destination,
+    leads_here: Callable[[Destination], bool] | None,
+) -> NetworkDecision | None:
+    if leads_here is None or decision.verdict is Verdict.DENY or opened(rules, target.host, target.port):
+        return None
+    carried = None if target.host.kind is HostKind.IPV4 else _carried(IPv6Address(target.host.text))
+    targets = (target,) if carried is None else (target, Destination(carried, target.port))
+    try:
+        here = any(map(leads_here, targets))
+    except StockadeError as error:
+        return unjudged(decision, error)
+    return decision.forbidden(target.host, Danger.OWN.value) if here else None
+
+
+def unjudged(decision: NetworkDecision, error: StockadeError) -> NetworkDecision:
+    """Deny what cannot be judged."""
+    return decision.but(reason=Reason.FORBIDDEN_ADDRESS, rule=None, detail=error.message, remedy=error.hint)
+
+
+def _carried(address: IPv6Address) -> Host | None:
+    """Return the IPv4 address that this one stands for, if it does."""
+    carried = address.ipv4_mapped or (IPv4Address(int(address) & _V4_BITS) if address in _NAT64 else None)
+    return None if carried is None else Host(str(carried), HostKind.IPV4)
+
+
 def _danger_v4(address: IPv4Address) -> Danger | None:
     if address in _METADATA_V4:
         return Danger.METADATA
@@ -204,9 +239,9 @@ def _danger_v4(address: IPv4Address) -> Danger | None:
 
 
 def _danger_v6(address: IPv6Address, own: AbstractSet[Host]) -> Danger | None:
-    carried = address.ipv4_mapped or (IPv4Address(int(address) & _V4_BITS) if address in _NAT64 else None)
+    carried = _carried(address)
     if carried is not None:
-        return danger(Host(str(carried), HostKind.IPV4), own)
+        return danger(carried, own)
     if any(address in network for network in _METADATA_V6):
         return Danger.METADATA
     found = next((danger for network, danger in _RANGES_V6 if address in network), None)

@@ -2,7 +2,8 @@
 
 Rules: every address of every interface, up or down, counts. An address with a zone is kept without it. What
 cannot be found out is an error, never an empty answer: the guard would take it for "no address is mine".
-Routes that make a whole range local without an address on an interface are not seen.
+Routes that make a whole range local without an address on an interface are not seen here: see ``local_route``, which
+Linux alone has.
 
 Source of truth: getifaddrs(3). The first four fields of ``struct ifaddrs`` and the places of the addresses in
 ``sockaddr_in`` and ``sockaddr_in6`` are the same on Linux, macOS and the BSDs; the family's place is not.
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _V4_OFFSET: Final = 4
 _V6_OFFSET: Final = 8
 _V4_LENGTH: Final = 4
+#: This host's, even while the interface has no address: so no two answers are the same (empty) object.
+_LOOPBACK: Final = Host("127.0.0.1", HostKind.IPV4)
 _V6_LENGTH: Final = 16
 
 
@@ -49,7 +52,7 @@ def own_addresses() -> frozenset[Host]:
         message = f"the addresses of this host cannot be read: {os.strerror(ctypes.get_errno())}"
         raise UnavailableError(message, "allow this process to use netlink sockets")
     try:
-        return frozenset(_hosts(first.value))
+        return frozenset({_LOOPBACK, *_hosts(first.value)})
     finally:
         library.freeifaddrs(first)
 

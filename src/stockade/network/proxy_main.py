@@ -32,6 +32,7 @@ from stockade.network.hardening import harden, raise_file_limit
 from stockade.network.interfaces import OwnAddresses
 from stockade.network.limits import Admissions, ProxyLimits
 from stockade.network.link import Link
+from stockade.network.local_route import leads_here
 from stockade.network.name_server import NameServer
 from stockade.network.outlet import Opened, Outlet
 from stockade.network.owner import Owner
@@ -274,7 +275,8 @@ _DEEDS: Final = {
 
 def _outlet(settings: ProxySettings, owner: Owner) -> Outlet:
     ask = owner.ask if settings.can_ask else None
-    gate = Gate(settings.rules, ask, limits=AskingLimits(seconds=settings.ask_seconds), own=OwnAddresses())
+    limits = AskingLimits(seconds=settings.ask_seconds)
+    gate = Gate(settings.rules, ask, limits=limits, own=OwnAddresses(), leads_here=leads_here)
     upstreams = Upstreams.from_environment(settings.environment)
     return Outlet(gate, Router(gate, Resolver(_lookup(settings)), upstreams), owner.report)
 

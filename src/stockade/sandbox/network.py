@@ -20,6 +20,7 @@ import time
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
 from stockade.network.environment import Credential, ProxyPorts, proxy_variables
+from stockade.sandbox.host_proxy import without_proxies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -43,16 +44,21 @@ class Network:
         walls: Walls,
         host: Mapping[str, str],
         *,
+        inherited: Mapping[str, str] | None = None,
         can_ask: bool = False,
         name_servers: tuple[str, ...] = (),
         hasty: bool = False,
     ) -> None:
-        """Take walls that may not stand yet; ``hasty``: start nothing before it is needed."""
+        """Take walls that may not stand yet; ``hasty``: start nothing before it is needed.
+
+        ``host`` is where upstream proxies are found; ``inherited`` is what of it gets inside.
+        """
         #: Why there is no network at all; empty while there is one.
         self.failure = ""
         self._hint = _HINT
         self._walls = walls
         self._host = host
+        self._inherited = without_proxies(host) if inherited is None else inherited
         self._can_ask = can_ask
         self._name_servers = name_servers
         self._hasty = hasty
@@ -140,7 +146,7 @@ class Network:
         return proxy_variables(
             ProxyPorts(*self._walls.ports()),
             None if foreign else credential,
-            self._host,
+            self._inherited,
             transparent=not self._walls.unrouted(),
         )
 

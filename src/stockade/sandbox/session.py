@@ -132,6 +132,7 @@ class Session:
         self.limits = limits
         self._make_walls = make_walls
         self._host = dict(os.environ if host is None else host)
+        self._inherited = environment.inherited(self._host)
         self._temporary: TemporaryDirectory | None = None
         self._walls: Walls | None = None
         self._network: Network | None = None
@@ -184,6 +185,7 @@ class Session:
             self._network = Network(
                 walls,
                 self._host,
+                inherited=self._inherited,
                 can_ask=self._asker is not None,
                 name_servers=self._name_servers,
                 hasty=callable(self._given),
@@ -259,7 +261,7 @@ class Session:
         notes = self._renew()
         command_id = command_id or self._mint()
         credential, proxies = self._opened(self._network).admit(command_id)
-        variables = environment.inside(self._host, self.temporary, proxies, env)
+        variables = environment.completed(self._inherited, self.temporary, proxies, env)
         held = limits.over(self.limits)
         group = Group.make(held)
         launch = Launch(
@@ -298,7 +300,7 @@ class Session:
         key = (command if isinstance(command, str) else tuple(command), cwd, *sorted((env or {}).items()))
         if key not in self._wrapped:
             self._wrapped[key] = self._opened(self._network).admit(self._mint())[1]
-        variables = environment.inside(self._host, self.temporary, self._wrapped[key], env)
+        variables = environment.completed(self._inherited, self.temporary, self._wrapped[key], env)
         launch = Launch(
             argv=shell.argv(command, variables),
             environment=variables,

@@ -8,11 +8,14 @@ from stockade.errors import InvalidTextError, StockadeError
 from stockade.escape import escape
 from stockade.tool.call import read_object
 from stockade.value import Value
+from stockade.violations.annotation import neutralise
+from stockade.violations.mark import PLAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stockade.tool.jobs import Jobs
+    from stockade.violations.mark import Mark
 
 
 class JobAction(Enum):
@@ -55,16 +58,18 @@ def job_definition(name: str = "shell_jobs") -> dict[str, Any]:
     return {"name": name, "description": _DESCRIPTION, "input_schema": schema}
 
 
-async def run_job_call(jobs: Jobs, call: JobCall) -> str:
-    """Do what a call asks for, and return the answer for the model."""
+async def run_job_call(jobs: Jobs, call: JobCall, mark: Mark = PLAIN) -> str:
+    """Do what a call asks for, and return the answer for the model; ``mark`` tells our words from a command's."""
     try:
         if call.action is JobAction.READ:
             return jobs.read(call.job).for_model
         if call.action is JobAction.END:
-            return f"[{await jobs.end(call.job)}]"
+            return mark.line(neutralise(str(await jobs.end(call.job)), mark))
+        lines = [str(state) for state in jobs.list()] or ["no job was started"]
     except StockadeError as error:
-        return f"{error.message} ({error.hint})"
-    return "\n".join(map(str, jobs.list())) or "no job was started"
+        lines = [f"{error.message} ({error.hint})"]
+    safe = [neutralise(line, mark) for line in lines]
+    return "\n".join(map(mark.line, safe) if mark.id else safe)
 
 
 _DESCRIPTION: Final = (

@@ -14,7 +14,8 @@ from stockade.errors import StockadeError
 from stockade.escape import escape
 from stockade.tool.ending import Ending
 from stockade.value import Value
-from stockade.violations.annotation import annotate
+from stockade.violations.annotation import annotate, neutralise
+from stockade.violations.mark import PLAIN
 
 if TYPE_CHECKING:
     from stockade.tool.call import ShellCall
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stockade.tool.placement import Place
     from stockade.tool.session import ToolSession
     from stockade.tool.transcript import Transcript
+    from stockade.violations.mark import Mark
 
 
 class JobState(Value):
@@ -48,17 +50,23 @@ class JobState(Value):
 
 
 class JobOutput(Value):
-    """What a job printed since it was last read, for the model, and how it is."""
+    """What a job printed since it was last read, for the model, and how it is; ``mark`` tells our words from its."""
 
     state: JobState
     output: str
     output_file: str = ""
+    cut: bool = False
+    mark: Mark = PLAIN
 
     @property
     def for_model(self) -> str:
         """Return it in words for the model."""
         gap = "" if not self.output or self.output.endswith("\n") else "\n"
-        return f"{self.output or '[nothing new]'}{gap if self.output else chr(10)}[{self.state}]"
+        lines = [] if self.output else ["nothing new"]
+        if self.cut and self.mark.id:
+            lines.append(f"not all of its new output is shown; the file is {escape(self.output_file)}")
+        lines.append(str(self.state))
+        return f"{self.output}{gap}" + "\n".join(self.mark.line(neutralise(line, self.mark)) for line in lines)
 
 
 class Job:
@@ -95,10 +103,11 @@ class Job:
 
     def read(self) -> JobOutput:
         """Return what is new."""
-        text = self._transcript.take()
+        cut, text = self._transcript.is_cut, self._transcript.take()
         violations = () if self._ending is None else self._ending.violations[self._told :]
         self._told += len(violations)
-        return JobOutput(self.state, annotate(text, violations), self._transcript.file)
+        mark = self._session.mark
+        return JobOutput(self.state, annotate(text, violations, mark=mark), self._transcript.file, cut, mark)
 
     async def wait(self) -> JobState:
         """Wait until it has ended."""

@@ -1,4 +1,4 @@
-"""What all calls of a host share: the policy as it is now, the sandbox, and a directory for long outputs.
+"""What all calls of a host share: the policy as it is now, the sandbox, a directory for long outputs, and a mark.
 
 Rules: the sandbox is opened by the first call that needs it, and calls at the same time share that; where it cannot
 be opened nothing stays, and the next call tries again. A live policy is looked at before every call, and followed by
@@ -17,6 +17,7 @@ from stockade.sandbox import shell
 from stockade.sandbox.asynchronous import Sandbox
 from stockade.sandbox.following import live_policy
 from stockade.sandbox.session import NO_LIMITS
+from stockade.violations.mark import Mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -53,6 +54,8 @@ class ToolSession:
         )
         #: Whether somebody is asked about hosts that no rule is about.
         self.can_ask = ask is not None
+        #: What tells words of ours from a command's, for the model. No command ever gets it.
+        self.mark = Mark.fresh()
         #: Answers that hold already, and can be written when no command runs inside.
         self.pending: list[ApprovalAnswer] = []
         self._open = False

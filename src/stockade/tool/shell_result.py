@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.value import Value
+from stockade.violations.mark import PLAIN
 
 if TYPE_CHECKING:
     from stockade.tool.approval import Approval
     from stockade.tool.placement import Placement
+    from stockade.violations.mark import Mark
     from stockade.violations.violation import Violation
 
 
@@ -17,7 +19,7 @@ class ShellResult(Value):
     ``refusal`` says why it did not run at all, and is empty if it did. ``placement`` is missing where nobody asked
     for it. ``output`` is both streams in their order, bounded; ``output_file`` holds all of it where it was cut.
     ``job`` names the background job that was started. ``directory`` is where the next call begins. ``advice`` is
-    what to do about a failure that looks like the sandbox.
+    what to do about a failure that looks like the sandbox. ``mark`` tells our words from the output, for the model.
     """
 
     command: str
@@ -37,6 +39,7 @@ class ShellResult(Value):
     advice: str = ""
     job: str = ""
     directory: str = ""
+    mark: Mark = PLAIN
 
     @property
     def ok(self) -> bool:

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from stockade.tool.job_call import JobCall
     from stockade.tool.judgement import Judgement
     from stockade.tool.request import Approve
+    from stockade.violations.mark import Mark
     from stockade.violations.store import Violations
 
 
@@ -105,6 +106,11 @@ class ShellTool:
         return self._session.violations
 
     @property
+    def mark(self) -> Mark:
+        """What tells our words in results from a command's: ``guidance`` says it to the model; no command has it."""
+        return self._session.mark
+
+    @property
     def directory(self) -> str:
         """Where the next call begins."""
         return self._directory.path
@@ -149,6 +155,7 @@ class ShellTool:
             temporary=self._session.known_temporary,
             may_bypass=self._inheritance.may_bypass,
             can_ask=self._session.can_ask,
+            mark=self._session.mark,
         )
 
     async def __aenter__(self) -> Self:
@@ -197,7 +204,8 @@ class ShellTool:
         """Run a call and return what came of it; ``on_output`` is told each piece of output as it comes."""
         early = approve_mode(self.mode)
         if early is not None:
-            return ShellResult(call.command, early, refusal=early.reason, directory=self.directory)
+            mark = self._session.mark
+            return ShellResult(call.command, early, refusal=early.reason, directory=self.directory, mark=mark)
         try:
             judged = await self._judge.judge(call, self._inheritance)
             if judged.approval.verdict is Verdict.REFUSE:
@@ -214,7 +222,7 @@ class ShellTool:
         """Do what a model wants with its background jobs, and return the answer for it."""
         from stockade.tool.job_call import run_job_call
 
-        return await run_job_call(self.jobs, call)
+        return await run_job_call(self.jobs, call, self._session.mark)
 
     async def _run(self, judged: Judgement, on_output: Callable[[bytes], object] | None) -> ShellResult:
         session = self._session
@@ -250,11 +258,12 @@ class ShellTool:
         return self._result(judged, job=job.name)
 
     def _result(self, judged: Judgement, **facts: Any) -> ShellResult:
-        given = {"notes": judged.notes, "directory": self.directory} | facts
+        given: dict[str, Any] = {"notes": judged.notes, "directory": self.directory, "mark": self._session.mark} | facts
         return ShellResult(judged.call.command, judged.approval, judged.placement, **given)
 
     def _failed(self, call: ShellCall, error: StockadeError) -> ShellResult:
         why = f"{error.message} ({error.hint})" if error.hint else error.message
         failure = Approval(Verdict.REFUSE, "failure", why)
         notes = self._directory.leave(self.policy) if "working directory" in error.message else ()
-        return ShellResult(call.command, failure, refusal=why, notes=notes, directory=self.directory)
+        mark = self._session.mark
+        return ShellResult(call.command, failure, refusal=why, notes=notes, directory=self.directory, mark=mark)

@@ -71,6 +71,11 @@ class Transcript:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether not all that came, since it was last taken, is shown."""
+        return not self._excerpt.is_whole or self._excerpt.is_binary
+
     def text(self) -> str:
         """Return what is shown of it."""
         return self._excerpt.text(self.file)

@@ -1,7 +1,9 @@
 r"""Finds what a generous reader could take for the tag of a block of violations.
 
 To such a reader, upper case, entities, bracket look-alikes, letters of other scripts, blanks, line ends, terminal
-sequences and characters that nobody sees make no difference, nor do further signs between the words.
+sequences and characters that nobody sees make no difference, nor do further signs between the words. What a terminal
+would put together, by moving back and writing over it, is for ``overstrike``. No list of look-alikes is complete: where
+a reader knows the session's id (``mark``), it needs none.
 
 Rules:
 
@@ -46,9 +48,18 @@ _ALIKE: Final = {
 }
 _DIGITS: Final = {"o": "o0", "i": "i1l", "l": "l1i"}
 
-#: Every character that can be read as the bracket of a tag, apart from entities.
-BRACKETS: Final = "<\u00ab\u02c2\u1438\u2039\u227a\u2329\u276c\u276e\u2770\u27e8\u27ea\u29fc\u3008\u300a\ufe64\uff1c"
-_SLASHES: Final = "/\\\\!?\u2044\u2215\u29f8\u29f5\uff0f\uff3c"
+#: Every character that can be read as the bracket of a tag, apart from entities; as pieces of a character class. They
+#: are those that Unicode calls confusable with it, and those named for what they look like: less-than, left-pointing
+#: angle, left arrowhead, precedes, left-pointing triangle.
+BRACKETS: Final = (
+    "<\u00ab\u02c2\u02f1\u140a\u1438\u16b2\u2039\u2264\u2266\u2268\u226a\u226e\u2270\u2272\u2274\u2276-\u227a\u227c\u227e\u22b0"
+    "\u22b2\u22b4\u22d6\u22d8\u22da-\u22dc\u22de\u22e6\u22e8\u2329\u2343\u23f4\u25c0-\u25c5\u276c\u276e\u2770\u27e8\u27ea\u2976\u2977\u2991"
+    "\u2993-\u2996\u29c0\u29cf\u29fc\u2a79-\u2abc\u2af7-\u2afa\u2b9c\u2bc7\u3008\u300a\u3031\u304f\ufe3d\ufe3f\ufe64\uff1c\U0001d236\U0001f890"
+)
+_SLASHES: Final = (
+    "/\\\\!?\u1735\u2041\u2044\u2215\u233f\u2571\u2572\u27cb\u27cd\u29f5-\u29f9\u2afb\u2afd\u2cc6\u2e4a\u2f03\u30ce\u31d3"
+    "\u3033\u4e3f\ufe68\uff0f\uff3c\U0001d23a\U0001f67c\U0001f67d"
+)
 _JOINTS: Final = "_.\\-\u00b7\u2010-\u2015\u203f\u2040\u2054\u2212\ufe33\ufe34\ufe4d-\ufe4f\ufe58\ufe63\uff0d\uff3f"
 # Without the two that begin a terminal sequence.
 _BLANKS: Final = (
@@ -56,7 +67,9 @@ _BLANKS: Final = (
 )
 _UNSEEN: Final = "\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
 _MARKS: Final = (
-    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\ufe20-\ufe2f"
+    "\u0300-\u036f\u0483-\u0489\u0591-\u05bd\u064b-\u065f\u1ab0-\u1aff\u1dc0-\u1dff\u20d0-\u20ff\u2de0-\u2dff\u3099\u309a"
+    "\ua66f-\ua672\ua674-\ua67d\ua69e\ua69f\ua8e0-\ua8f1\ufe20-\ufe2f\U00010376-\U0001037a\U0001133b"
+    "\U00011366-\U00011374\U0001d242-\U0001d244\U0001e000-\U0001e02a"
 )
 _UNDECODED: Final = "\ud800-\udfff"
 _BETWEEN: Final = f"{_BLANKS}{_UNSEEN}{_MARKS}{_UNDECODED}{_JOINTS}"
@@ -79,11 +92,17 @@ _NO_SIGN: Final = (
     "|(?:nbsp|shy|zwnj|zwj|lrm|rlm|tab|newline|nobreak|zerowidthspace|ensp|emsp|thinsp|hairsp|lowbar|underbar);"
 )
 _BRACKET: Final = "#0*60(?!\\d);?|#x0*3c(?![0-9a-f]);?|lt;?|(?:lang|langle|lsaquo|laquo);"
+# What may be the reference of any bracket; which one it is says _is_bracket.
+_REFERENCE: Final = "#0*(?!0)\\d{1,8}(?!\\d);?|#x0*(?!0)[0-9a-f]{1,7}(?![0-9a-f]);?|[a-z][a-z0-9]{1,30};"
+# Two of them need no end, whatever comes next.
+_ENDLESS: Final = "lt|laquo"
+# HTML reads this number as Windows did.
+_WINDOWS_BRACKET: Final = 0x8B
 _SLASH: Final = "#0*47(?!\\d);?|#x0*2f(?![0-9a-f]);?|sol;|frasl;"
 _LETTER: Final = (
     f"(?!{_BRACKET})(?:#0*(?!0)\\d{{1,8}}(?!\\d)|#x0*(?!0)[0-9a-f]{{1,7}}(?![0-9a-f])|[a-z][a-z0-9]{{1,30}});?"
 )
-_AGAIN: Final = "amp;"
+_AGAIN: Final = "(?:amp;?|#0*38(?!\\d);?|#x0*26(?![0-9a-f]);?)(?=[#a-z])"
 
 
 class ForgedTag(Value):
@@ -92,6 +111,15 @@ class ForgedTag(Value):
     start: int
     name: int
     end: int
+
+
+def has_brackets(text: str) -> bool:
+    """Say whether anything in a text can be read as a bracket."""
+    if text.isascii():
+        return "<" in text or "&" in text
+    import re
+
+    return re.search(f"[&{BRACKETS}]", text) is not None
 
 
 def forged_tags(text: str) -> Iterator[ForgedTag]:
@@ -112,7 +140,8 @@ class _Reader:
         self._ahead = _pattern(f"{_SEQUENCE}|[{_STARTERS}]|[{_BETWEEN}{_SLASHES}]+")
         self._no_sign = _pattern(_NO_SIGN)
         self._no_sign_ahead = _pattern(f"{_NO_SIGN}|{_SLASH}")
-        self._bracket = _pattern(_BRACKET)
+        self._brackets = (_pattern(_REFERENCE), _pattern(_ENDLESS))
+        self._again = _pattern(_AGAIN)
         self._letter = _pattern(_LETTER)
         self._sign = _pattern(f"[a-z0-9]|{_FOREIGN}")
         self._prefix = _pattern("[a-z][\\w.-]{0,31}")
@@ -130,7 +159,10 @@ class _Reader:
         return None
 
     def _past_bracket(self, at: int) -> int | None:
-        return at + 1 if self._text[at] != "&" else self._past_reference(at, self._bracket)
+        if self._text[at] != "&":
+            return at + 1
+        ends = (self._past_reference(at, pattern) for pattern in self._brackets)
+        return next((end for end in ends if end is not None and _is_bracket(self._text[at:end])), None)
 
     def _past_prefix(self, at: int) -> int | None:
         """Return where the name begins behind a namespace and its colon."""
@@ -176,8 +208,8 @@ class _Reader:
         if not self._text.startswith("&", at):
             return None
         at += 1
-        while self._text[at : at + len(_AGAIN)].lower() == _AGAIN:
-            at += len(_AGAIN)
+        while again := self._again.match(self._text, at):
+            at = again.end()
         found = pattern.match(self._text, at)
         return found.end() if found else None
 
@@ -193,7 +225,7 @@ def _bracket() -> str:
         name = f"(?:{hiding}|(?:[{_DIGITS.get(letter, letter)}]|{_FOREIGN})[{_BETWEEN}]*{name})"
     prefix = f"[a-z][a-z0-9{_BETWEEN}]*(?:{hiding}|:|{_FOREIGN})"
     ahead = f"[{_BETWEEN}{_SLASHES}]*(?:{name}|{prefix})"
-    return f"(?:[{BRACKETS}]|&(?:{_BRACKET}))(?={ahead})|&(?={_AGAIN}(?:[#l]|{_AGAIN}))"
+    return f"(?:[{BRACKETS}]|&(?:{_REFERENCE}|{_ENDLESS}))(?={ahead})|&(?={_AGAIN})"
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -213,11 +245,30 @@ def _resembles(letter: str, sign: str) -> bool:
     return char in _ALIKE[letter] or letter in normalize("NFKD", char).casefold()
 
 
+def _is_bracket(reference: str) -> bool:
+    """Say whether an entity stands for a bracket."""
+    char = _decoded(reference)
+    name = _unwrapped(reference)
+    if not name.startswith("#"):
+        from html.entities import html5
+
+        char = html5.get(f"{name};") or html5.get(f"{name.lower()};", "")
+    return char == chr(_WINDOWS_BRACKET) or _pattern(f"[{BRACKETS}]").match(char) is not None
+
+
+def _unwrapped(sign: str) -> str:
+    """Return the innermost name or number of an entity of an entity."""
+    at, again = 1, _pattern(_AGAIN)
+    while found := again.match(sign, at):
+        at = found.end()
+    return sign[at:].rstrip(";")
+
+
 def _decoded(sign: str) -> str:
     """Return the character of an entity; of one with a name, its first letter, as in ``&sscr;``."""
     if not sign.startswith("&"):
         return sign
-    reference = sign[1:].lower().replace(_AGAIN, "").rstrip(";")
+    reference = _unwrapped(sign).lower()
     if not reference.startswith("#"):
         return reference[:1]
     digits = reference[1:]

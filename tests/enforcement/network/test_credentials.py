@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import sys
+from base64 import b64encode
 from typing import TYPE_CHECKING
+from urllib.parse import unquote
+
+import pytest
+
+from stockade.sandbox.blocking import BlockingSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tests.enforcement.network.conftest import Net, Open
-
-    from stockade.sandbox.blocking import BlockingSandbox
 
 HOLD = "import os; print(os.environ['HTTP_PROXY'], flush=True); input()"
 
@@ -49,3 +53,34 @@ def test_no_process_of_the_host_shows_a_credential_in_its_arguments(
         token = proxy.rpartition("@")[0].rpartition(":")[2]
         assert len(token) > 15
         assert processes_with(token) == []
+
+
+UPSTREAM_SECRET = "Upstr3am/S3cret"  # noqa: S105 - of nobody
+UPSTREAM = "http://alice:Upstr3am%2FS3cret@127.0.0.1:1/"
+OF_THE_HOST = {
+    **dict.fromkeys(("NPM_CONFIG_PROXY", "ws_proxy", "wss_proxy", "socks_proxy", "DOCKER_HTTP_PROXY"), UPSTREAM),
+    **dict.fromkeys(("npm_config_https-proxy", "HTTPS_PROXY", "all_proxy", "CGI_HTTP_PROXY"), UPSTREAM),
+    "CLOUDSDK_PROXY_PASSWORD": UPSTREAM_SECRET,
+    "JAVA_TOOL_OPTIONS": f"-Dkept=1 -Dhttps.proxyPassword='{UPSTREAM_SECRET}' -Dhttps.proxyUser=alice",
+    "MAVEN_OPTS": f"-Xmx1g -Dhttp.proxyPassword={UPSTREAM_SECRET}",
+    "GIT_SSH_COMMAND": f"ssh -o 'ProxyCommand=nc --proxy-auth alice:{UPSTREAM_SECRET} -x 127.0.0.1:1 %h %p'",
+    "MY_HEADER": f"Basic {b64encode(f'alice:{UPSTREAM_SECRET}'.encode()).decode()}",
+    "MY_CURL_OPTIONS": f"--proxy-user alice:{UPSTREAM_SECRET}",
+    "MY_OWN": "kept",
+}
+
+
+@pytest.mark.parametrize("allowed", [(), ("web.test",)], ids=["no network", "network"])
+def test_no_credential_of_the_hosts_proxies_gets_inside(net: Net, allowed: tuple[str, ...]) -> None:
+    with BlockingSandbox(net.policy(*allowed), environment=net.environment | OF_THE_HOST) as sandbox:
+        said = sandbox.run("env; cat /proc/self/environ").output
+        wrapped = sandbox.wrap("env").argv
+        given = sandbox.run("echo $MY_HEADER", env={"MY_HEADER": OF_THE_HOST["MY_HEADER"]}).output.strip()
+    everything = unquote(said) + " ".join(wrapped)
+    encoded = b64encode(f"alice:{UPSTREAM_SECRET}".encode()).decode()
+    assert [word for word in ("Upstr3am", "S3cret", encoded, "alice") if word in everything] == []
+    lines = said.splitlines()
+    assert "MY_OWN=kept" in lines
+    assert "MAVEN_OPTS=-Xmx1g" in lines
+    assert any(line.startswith("JAVA_TOOL_OPTIONS=-Dkept=1") for line in lines)
+    assert given == OF_THE_HOST["MY_HEADER"], "what the caller names counts most"
