@@ -93,11 +93,8 @@ def approve(line: str, placement: Placement, policy: SandboxPolicy, terms: Terms
         return answer
     if placement.gate == "empty" or not line.strip():
         return Approval(Verdict.ALLOW, "nothing", "there is nothing to run")
-    asked = may_match(policy.commands.ask, reading)
-    if isinstance(asked, Possible):
-        return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
-    if TOO_LONG in (denied, asked):
-        return _question("length", _TOO_LONG, terms)
+    if (question := _ruled_question(denied, may_match(policy.commands.ask, reading), terms)) is not None:
+        return question
     match = allowed_by(policy.commands.allow, line, check=terms.check_injection)
     if match.covered:
         names = ", ".join(f"`{rule.value}` of {rule.origin}" for rule in match.matched)
@@ -111,6 +108,14 @@ def _refusal(denied: Possible | TooLong | None, placement: Placement) -> Approva
     if placement.place is Place.NOWHERE:
         return Approval(Verdict.REFUSE, "no walls", placement.reason)
     return None
+
+
+def _ruled_question(
+    denied: Possible | TooLong | None, asked: Possible | TooLong | None, terms: Terms
+) -> Approval | None:
+    if isinstance(asked, Possible):
+        return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    return _question("length", _TOO_LONG, terms) if TOO_LONG in (denied, asked) else None
 
 
 def _unruled(placement: Placement, policy: SandboxPolicy, terms: Terms, blocked_by: str) -> Approval:

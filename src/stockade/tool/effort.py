@@ -9,7 +9,7 @@ from __future__ import annotations
 from stockade.annotation import Final
 
 #: Words and comparisons. A script of 500 lines takes a tenth of that; all of it takes less than a tenth of a second.
-MOST_EFFORT: Final = 12_000
+MOST_EFFORT: Final = 6_000
 
 
 class TooMuchError(Exception):

@@ -23,7 +23,7 @@ import re
 
 from stockade.annotation import TYPE_CHECKING, Final, NoReturn
 from stockade.tool.loose_word import LooseWord
-from stockade.tool.word_reader import BLANKS, UnclearError, WordReader
+from stockade.tool.word_reader import UnclearError, WordReader
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -34,14 +34,17 @@ _CLOSE: Final = frozenset(("fi", "done", "}"))
 _LOOPS: Final = frozenset(("for", "select"))
 # Read differently by the shells, or followed by what is; `-` and nocorrect are prefixes in zsh.
 _UNCLEAR: Final = frozenset(
-    "case esac function coproc repeat nocorrect - foreach end always ]] in float integer".split()
+    ("case", "esac", "function", "coproc", "repeat", "nocorrect", "-", "foreach", "end", "always", "]]", "in")
+    + ("float", "integer")
 )
 # What is assigned to these is run by a name.
-_CODE: Final = frozenset("aliases galiases saliases dis_aliases functions dis_functions commands".split()) | frozenset(
-    ("BASH_ALIASES", "BASH_CMDS", "builtins", "dis_builtins", "options")
+_CODE: Final = frozenset(
+    ("aliases", "galiases", "saliases", "dis_aliases", "functions", "dis_functions", "commands", "builtins")
+    + ("dis_builtins", "options", "BASH_ALIASES", "BASH_CMDS")
 )
 _ASSIGNING: Final = frozenset(("export", "readonly", "local", "declare", "typeset"))
 
+_BLANKS: Final = re.compile(r"[ \t]+")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*?\])?\+?=", re.DOTALL)
 _SUBSCRIPT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*$")
 _REDIRECT: Final = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|(&>>|&>)")
@@ -113,8 +116,8 @@ class _Reader(WordReader):
         """Skip blanks, continued lines, comments, and if asked ends of lines."""
         continued = False
         while char := self.peek():
-            if char in BLANKS:
-                self.at += 1
+            if found := _BLANKS.match(self.line, self.at):
+                self.at = found.end()
             elif char == "\\" and self.peek(1) == "\n":
                 self.at += 2
                 continued = True
@@ -130,7 +133,11 @@ class _Reader(WordReader):
         end = self.line.find("\n", self.at)
         end = len(self.line) if end < 0 else end
         # Old versions of bash look for the end of a substitution without knowing comments.
-        if continued or self.line[end - 1] == "\\" or (self.depth and re.search(r"[()'\"`\\]", self.line[self.at : end])):
+        if (
+            continued
+            or self.line[end - 1] == "\\"
+            or (self.depth and re.search(r"[()'\"`\\]", self.line[self.at : end]))
+        ):
             self.unclear("a comment here")
         self.at = end
 
@@ -340,6 +347,7 @@ class _Reader(WordReader):
         found = _REDIRECT.match(self.line, self.at)
         if not found:
             return False
+        self.effort.spend()
         if _NUMBERS.match(self.line, found.start(1)):
             self.unclear("a pattern of numbers, in zsh")
         operator = found[1] or found[2]
@@ -371,6 +379,7 @@ class _Reader(WordReader):
     def new_line(self) -> None:
         if self.waiting:
             self.unclear("a here-document that begins inside a substitution")
+        self.effort.spend()
         self.at += 1
         pending, self.pending = self.pending, []
         for delimiter, quoted, strip in pending:
@@ -381,20 +390,19 @@ class _Reader(WordReader):
                 self.found += reader.found
 
     def here_text(self, delimiter: str, *, quoted: bool, strip: bool) -> str:
-        start, continued = self.at, False
-        while self.at < len(self.line):
-            end = self.line.find("\n", self.at)
-            end = len(self.line) if end < 0 else end
-            line, begin = self.line[self.at : end], self.at
-            self.at = min(end + 1, len(self.line))
-            bare = line.lstrip("\t") if strip else line
-            if bare == delimiter and not continued:
-                return self.line[start:begin]
-            # Some versions end it here too, and a continued line may hide or make its end.
-            if bare.startswith(delimiter) or (line.endswith("\\") and delimiter.startswith(bare[:-1])):
-                self.unclear("a line that looks like the end of a here-document")
-            continued = not quoted and line.endswith("\\")
-        return self.unclear("a here-document is not closed")
+        """Read the text of a here-document, and its end."""
+        self.effort.spend()
+        indent = r"\t*" if strip else ""
+        found = re.compile(f"^{indent}{re.escape(delimiter)}.*$", re.MULTILINE).search(self.line, self.at)
+        # Some versions end it where a line only begins like its end.
+        if not found or found[0].lstrip("\t" if strip else "") != delimiter:
+            self.unclear("the end of a here-document")
+        text = self.line[self.at : found.start()]
+        self.at = min(found.end() + 1, len(self.line))
+        # A continued line may hide or make its end.
+        if not quoted and (text.endswith("\\\n") or re.search(f"(?m)^[ \\t]*[{re.escape(delimiter)}]*\\\\$", text)):
+            self.unclear("a here-document with continued lines")
+        return text
 
     def unclear(self, what: str) -> NoReturn:
         raise UnclearError(what)

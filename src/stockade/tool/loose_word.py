@@ -16,7 +16,7 @@ from stockade.value import Value
 # Characters that stand for no character (Unicode, section 23.7). In a line they only make a shape wider.
 ANY: Final = "\ufdd0"
 ONE: Final = "\ufdd1"
-_LONGEST_SHAPE: Final = 500
+_LONGEST_SHAPE: Final = 200
 
 
 class LooseWord(Value):
@@ -56,8 +56,8 @@ def fits(pattern: str, shape: str) -> bool:
     """Say whether some text fits both a pattern, with ``*``, and a shape."""
     if pattern == shape:
         return True
-    if "*" not in pattern and ANY not in shape and ONE not in shape:
-        return False
+    if ANY not in shape and ONE not in shape:
+        return _matches(pattern, shape)
     if len(shape) > _LONGEST_SHAPE:
         return True
     # The places in the pattern that may come next, once a part of the shape has come.
@@ -70,6 +70,22 @@ def fits(pattern: str, shape: str) -> bool:
         if not states:
             return False
     return len(pattern) in states
+
+
+def _matches(pattern: str, text: str) -> bool:
+    first, *middle = pattern.split("*")
+    if not middle:
+        return False
+    last = middle.pop()
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _after(pattern: str, state: int, char: str) -> tuple[int, ...]:

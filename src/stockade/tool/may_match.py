@@ -27,7 +27,6 @@ from stockade.escape import escape
 from stockade.policy.shell_line import SimpleCommand, parse
 from stockade.tool.effort import Effort, TooMuchError
 from stockade.tool.loose_line import read_loosely
-from stockade.tool.loose_word import LooseWord
 from stockade.tool.rough_line import rough_commands
 from stockade.tool.word_reader import UnclearError
 from stockade.tool.wrapper import ANYTHING, SHELLS, WRAPPERS, Possibility, Text, possibilities
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 
     from stockade.policy.command_pattern import CommandPattern
     from stockade.settings.layer import Sourced
-    from stockade.tool.loose_line import LooseCommand
 
 __all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"]
 
@@ -51,6 +49,9 @@ _READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "e
 _SOURCES: Final = frozenset((".", "source"))
 _READ_BY_NAME: Final = re.compile(r"[<=]\(|/dev/|/proc/")
 _CODE: Final = re.compile(r"\$\(|`")
+_COST_OF_FITTING: Final = 4
+#: Characters of a command that is compared to say whether it matches for certain; a longer one may match.
+_LONGEST_COMPARED: Final = 4000
 #: Options that have a value for certain.
 _VALUED: Final = {"git": frozenset(("-C", "-c"))}
 
@@ -134,6 +135,8 @@ class _Rules:
     def certain(self, reading: Reading) -> Possible | None:
         for command in reading.exact():
             reading.effort.spend()
+            if sum(len(word.text) for word in command.words) > _LONGEST_COMPARED:
+                continue
             for at in self.candidates(command.words[0].text):
                 reading.effort.spend(len(command.words))
                 pattern = self.patterns[at]
@@ -210,7 +213,7 @@ def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
 def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:
     """Match with both sides open; ``states`` are the places in the pattern that may come next."""
     words = part.words
-    effort.spend()
+    effort.spend(1 if words[part.start].literal else _COST_OF_FITTING)
     if not words[part.start].may_be(pattern[0], is_name=True):
         return False
     if words[part.start].is_split:

@@ -53,7 +53,7 @@ def _runs(text: str, effort: Effort) -> Iterator[tuple[LooseWord, ...]]:
 
 def _word(text: str) -> LooseWord:
     if _OPEN.isdisjoint(text) and not text.startswith("="):
-        return LooseWord(text, text)
+        return LooseWord(text, text, False, False, False)
     if _TAKES_WORDS.search(text):
         return LooseWord(text, ANY, is_split=True)
     if text.startswith("=") or not {"~", "^", "#"}.isdisjoint(text):

@@ -13,10 +13,11 @@ from stockade.tool.loose_word import ANY, ONE, LooseWord
 if TYPE_CHECKING:
     from stockade.tool.effort import Effort
 
-BLANKS: Final = " \t"
-_DEEPEST: Final = 12
+
+_DEEPEST: Final = 16
 _ENDS: Final = " \t\n;&|<>()"
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_\-./,:@%+!=]+")
+_WHOLE: Final = re.compile(r"[A-Za-z0-9_\-./,:@%+!][A-Za-z0-9_\-./,:@%+!=]*(?=[ \t\n;&|]|\Z)")
 _QUOTED: Final = re.compile(r'[^"\\$`]+')
 _HERE: Final = re.compile(r"[^\\$`]+")
 _IN_BRACES: Final = re.compile(r"[^\\$`'\"{}()\n<>]+")
@@ -70,18 +71,25 @@ class WordReader:
         raise NotImplementedError
 
     def unclear(self, what: str) -> NoReturn:
+        """Give up."""
         raise UnclearError(what)
 
     def peek(self, ahead: int = 0) -> str:
+        """Return the character that comes, or one behind it; nothing at the end."""
         return self.line[self.at + ahead : self.at + ahead + 1]
 
     def check_depth(self) -> None:
+        """Give up what is nested deeper than anybody writes."""
         if self.depth > _DEEPEST:
             self.unclear("substitutions nested too deep")
 
     def word(self, *, in_test: bool = False) -> LooseWord:
         """Read a word; in ``[[`` the signs of a pattern are words of their own."""
         self.effort.spend()
+        if found := _WHOLE.match(self.line, self.at):
+            # Most words are of this kind.
+            self.at = found.end()
+            return LooseWord(found[0], found[0], False, False, True)
         start, draft = self.at, _Draft()
         if self.peek() == "#" and not in_test:
             self.unclear("a # here")
@@ -107,6 +115,7 @@ class WordReader:
         return LooseWord(spelling, "".join(draft.shape), draft.is_split, draft.is_glob, draft.bare)
 
     def plain(self, text: str, draft: _Draft, *, at_start: bool) -> None:
+        """Read characters that mean themselves."""
         self.at += len(text)
         if at_start and text.startswith("="):
             # zsh puts the path of a command in place of =command.
@@ -115,6 +124,8 @@ class WordReader:
         draft.shape.append(text)
 
     def piece(self, char: str, draft: _Draft) -> None:
+        """Read what means more than itself."""
+        self.effort.spend()
         if char in "*?[]":
             self.at += 1
             draft.glob(ONE if char == "?" else ANY)
@@ -130,6 +141,7 @@ class WordReader:
             self.quoted_piece(char, draft)
 
     def quoted_piece(self, char: str, draft: _Draft) -> None:
+        """Read something quoted, or something in backquotes."""
         if char == "'":
             self.single_quoted(draft)
         elif char == '"':
@@ -142,6 +154,7 @@ class WordReader:
             self.unclear(f"an unquoted {char!a}")
 
     def brace(self, char: str, draft: _Draft) -> None:
+        """Read a brace that may make many words."""
         if self.line.startswith("{}", self.at):
             draft.shape.append("{}")
             self.at += 2
@@ -152,6 +165,7 @@ class WordReader:
         draft.braces += 1 if char == "{" else -1
 
     def single_quoted(self, draft: _Draft) -> None:
+        """Read single quotes."""
         end = self.line.find("'", self.at + 1)
         # With an option of zsh, '' stands for a quote inside quotes.
         if end < 0 or (self.line.startswith("''", end) and end > self.at + 1):
@@ -160,6 +174,7 @@ class WordReader:
         self.at = end + 1
 
     def escaped(self, draft: _Draft) -> None:
+        """Read a backslash outside quotes."""
         char = self.peek(1)
         if not char.isascii() or not char or (char < " " and char != "\n"):
             self.unclear("a backslash here")
@@ -167,6 +182,7 @@ class WordReader:
         self.at += 2
 
     def double_quoted(self, draft: _Draft) -> None:
+        """Read double quotes."""
         self.at += 1
         while (char := self.peek()) != '"':
             if not char:
@@ -182,10 +198,12 @@ class WordReader:
             self.inside_quotes(_HERE, draft)
 
     def inside_quotes(self, plain: re.Pattern[str], draft: _Draft) -> None:
+        """Read what comes inside double quotes, or in a here-document."""
         if found := plain.match(self.line, self.at):
             draft.shape.append(found[0])
             self.at = found.end()
             return
+        self.effort.spend()
         char = self.peek()
         if char == "$":
             self.expansion(draft, in_quotes=True)
@@ -195,6 +213,7 @@ class WordReader:
             self.escaped_in_quotes(draft)
 
     def escaped_in_quotes(self, draft: _Draft) -> None:
+        """Read a backslash inside double quotes."""
         # In some East Asian encodings a backslash can be the second half of a character.
         if not self.line[self.at - 1 : self.at].isascii():
             self.unclear("a backslash here")
@@ -203,6 +222,7 @@ class WordReader:
         self.at += 2
 
     def backquoted(self, draft: _Draft, *, in_quotes: bool = False) -> None:
+        """Read an old substitution."""
         self.effort.spend()
         found = _BACKQUOTED.match(self.line, self.at)
         if not found or (in_quotes and '"' in found[1]):
@@ -213,7 +233,10 @@ class WordReader:
         draft.bare = False
 
     def expansion(self, draft: _Draft, *, in_quotes: bool = False) -> None:
+        """Read what begins with a dollar sign."""
         self.effort.spend()
+        self.depth += 1
+        self.check_depth()
         draft.bare = False
         char = self.peek(1)
         if char == "(":
@@ -227,8 +250,10 @@ class WordReader:
             self.unclear("$[")
         else:
             self.variable(draft, in_quotes=in_quotes)
+        self.depth -= 1
 
     def variable(self, draft: _Draft, *, in_quotes: bool) -> None:
+        """Read a variable without braces."""
         self.at += 1
         found = _NAME.match(self.line, self.at)
         self.at = found.end() if found else self.at
@@ -239,6 +264,7 @@ class WordReader:
         draft.open(is_split=bool(many) or not in_quotes)
 
     def dollar_parenthesis(self) -> None:
+        """Read a substitution, or arithmetic."""
         if self.line.startswith("$((", self.at):
             self.arithmetic_expansion()
             return
@@ -263,6 +289,7 @@ class WordReader:
         self.at += 2
 
     def dollar_quoted(self, quote: str, draft: _Draft) -> None:
+        """Read quotes behind a dollar sign."""
         if quote == '"':
             self.at += 1
             draft.open()

@@ -21,18 +21,19 @@ if TYPE_CHECKING:
 
     from stockade.tool.effort import Effort
 
-SHELLS: Final = frozenset("sh bash dash zsh ksh mksh ash fish rbash rzsh csh tcsh".split())
+SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "fish", "rbash", "rzsh", "csh", "tcsh"))
 #: Commands that run what their words say.
 WRAPPERS: Final = SHELLS | frozenset(
     word
     for line in (
         "eval . source env sudo doas su nice ionice chrt taskset nohup setsid stdbuf time timeout command builtin exec",
-        "xargs parallel watch strace ltrace busybox toybox chroot unshare nsenter find flock script ssh runuser setpriv",
+        "xargs parallel watch strace ltrace busybox toybox chroot unshare nsenter find flock script ssh runuser",
         "trap alias hash mapfile readarray complete compgen bind noglob sg pkexec run0 systemd-run fakeroot prlimit",
-        "setarch linux32 linux64 numactl unbuffer xvfb-run dbus-run-session faketime bwrap gdb valgrind entr",
+        "setarch linux32 linux64 numactl unbuffer xvfb-run dbus-run-session faketime bwrap gdb valgrind entr setpriv",
         "nocorrect - repeat coproc catchsegv chpst softlimit setuidgid gosu tini dumb-init expect fd fdfind arch",
-        "start-stop-daemon daemonize screen tmux at batch crontab capsh firejail proot perf rlwrap torsocks proxychains",
-        "sshpass cgexec gtimeout genv gnice gxargs gfind gstdbuf gnohup zargs zmv sched emulate add-zsh-hook caffeinate",
+        "start-stop-daemon daemonize screen tmux at batch crontab capsh firejail proot perf rlwrap torsocks",
+        "proxychains sshpass cgexec gtimeout genv gnice gxargs gfind gstdbuf gnohup zargs zmv sched emulate",
+        "add-zsh-hook caffeinate",
     )
     for word in line.split()
 )
@@ -166,21 +167,27 @@ class _Run:
             if self.is_env and self.splits(word):
                 yield from _split_string(self.words, at)
                 return
-            if self.ends_options(word):
-                continue
-            if self.is_option(word):
-                self.option(word)
-            elif self.value == "yes" and not word.is_glob:
-                self.value = "no"
-            elif not (self.grammar.assigns and "=" in word.shape):
+            if self.is_argument(word):
                 if self.operand(word, at):
                     return
                 if self.plain <= self.grammar.operands or not word.literal:
                     yield from self.candidate(at, effort, depth)
-            if self.letters and not set(self.letters).isdisjoint(self.grammar.looks):
+            elif not set(self.letters).isdisjoint(self.grammar.looks):
                 return
         if self.inherited or not set(self.letters).isdisjoint(self.grammar.reads):
             yield ANYTHING
+
+    def is_argument(self, word: LooseWord) -> bool:
+        """Say whether a word is no option, no value of one, and no assignment."""
+        if self.ends_options(word):
+            return False
+        if self.is_option(word):
+            self.option(word)
+            return False
+        if self.value == "yes" and not word.is_glob:
+            self.value = "no"
+            return False
+        return not (self.grammar.assigns and "=" in word.shape)
 
     def operand(self, word: LooseWord, at: int) -> bool:
         """Say whether a plain word is the command for certain; count it if it is not."""
@@ -285,6 +292,8 @@ def _others(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int)
     elif kind == "eval":
         yield from _evaluated(words[1:])
     elif kind in (".", "source"):
+        if len(words) > 1:
+            yield Possibility(words, 1)
         if len(words) == 1 or _may_be_input(words[1]) or words[1].is_split:
             yield ANYTHING
     elif kind in ("find", "gfind"):
@@ -310,7 +319,7 @@ def _may_be_input(word: LooseWord) -> bool:
 def _shell(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
     """Yield what a shell runs: the text behind ``-c``, or what it reads if no file is named."""
     takes_text = doubt = False
-    for word in words[1:]:
+    for place, word in enumerate(words[1:], 1):
         if word.is_split or "stdin" in word.shape.lower():
             yield ANYTHING
             return
@@ -326,8 +335,8 @@ def _shell(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
             continue
         if takes_text or doubt:
             yield Text(word.shape) if word.literal else ANYTHING
-        if not takes_text and _may_be_input(word):
-            yield ANYTHING
+        if not takes_text:
+            yield ANYTHING if _may_be_input(word) else Possibility(words, place)
         if not doubt:
             return
     if not takes_text:
