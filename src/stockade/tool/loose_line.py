@@ -34,13 +34,18 @@ _CLOSE: Final = frozenset(("fi", "done", "}"))
 _LOOPS: Final = frozenset(("for", "select"))
 # Read differently by the shells, or followed by what is; `-` and nocorrect are prefixes in zsh.
 _UNCLEAR: Final = frozenset(
-    ("case", "esac", "function", "coproc", "repeat", "nocorrect", "-", "foreach", "end", "always", "]]", "in")
-    + ("float", "integer")
+    word
+    for line in ("case esac function coproc repeat nocorrect - foreach end always", "]] in float integer")
+    for word in line.split()
 )
 # What is assigned to these is run by a name.
 _CODE: Final = frozenset(
-    ("aliases", "galiases", "saliases", "dis_aliases", "functions", "dis_functions", "commands", "builtins")
-    + ("dis_builtins", "options", "BASH_ALIASES", "BASH_CMDS")
+    word
+    for line in (
+        "aliases galiases saliases dis_aliases functions dis_functions commands builtins dis_builtins options",
+        "BASH_ALIASES BASH_CMDS",
+    )
+    for word in line.split()
 )
 _ASSIGNING: Final = frozenset(("export", "readonly", "local", "declare", "typeset"))
 

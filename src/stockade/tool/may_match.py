@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
     from stockade.policy.command_pattern import CommandPattern
     from stockade.settings.layer import Sourced
+    from stockade.tool.loose_word import LooseWord
 
 __all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"]
 

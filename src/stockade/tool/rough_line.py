@@ -23,7 +23,7 @@ _OPEN: Final = frozenset("$*?[]{}~^#" + ANY + ONE)
 _GROUP: Final = re.compile(r"[^\s;&|()<>$=`](?:\\\n)*\((?!\s*\))|\)(?:\\\n)*[^\s;&|()<>`]")
 _BEYOND_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
 _TAKES_WORDS: Final = re.compile(r"\$|\{(?!\})|(?<!\{)\}")
-_BRACKETS: Final = re.compile(r"\[.*\]|\[.*|^.*\]", re.DOTALL)
+_BRACKETS: Final = re.compile(r"\[.*\]|\[.*|^[^\[]*\]", re.DOTALL)
 
 
 def rough_commands(line: str, effort: Effort) -> Iterator[tuple[LooseWord, ...]]:

@@ -39,7 +39,7 @@ WRAPPERS: Final = SHELLS | frozenset(
 )
 _INPUT: Final = re.compile(r"/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*|-")
 _LOADER: Final = re.compile(r"ld(-linux|64|-musl|\.so|-2).*")
-_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\w./:,@%+-]*", re.ASCII)
 _DEEPEST: Final = 5
 _EXECUTE: Final = ("-exec", "-execdir", "-ok", "-okdir")
 # These run what they are given to read.
@@ -391,7 +391,6 @@ def _values(word: LooseWord, *, is_alias: bool) -> Iterator[str]:
     elif text.startswith("-"):
         # `-S` and `-qc` may have a value that begins at once.
         yield from filter(None, (text[start:] for start in (2, 3)))
-    elif not _ASSIGNMENT.match(text) and not (is_alias and "=" in text):
+    elif is_alias or not _ASSIGNMENT.fullmatch(text):
         yield text
-    elif " " in text or is_alias:
-        yield text.partition("=")[2] or ":"
+        yield from filter(None, (text.partition("=")[2],))
