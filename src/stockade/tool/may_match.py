@@ -44,7 +44,7 @@ __all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"
 _STAR: Final = "*"
 _DEEPEST: Final = 4
 #: Variables whose value programs run, by how they end.
-_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN")
+_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 #: Where quotes mean nothing, it is not known what these are given.
 _READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "eval"))
 _SOURCES: Final = frozenset((".", "source"))
@@ -221,14 +221,17 @@ def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:
         return True
     states = _onward({0, 1} if pattern[0] == _STAR else {1}, pattern)
     skippable: set[int] = set()
-    valued = _VALUED.get(words[part.start].name, frozenset())
+    # Only before the first plain word, and only if the pattern speaks of no options.
+    valued = _VALUED.get(words[part.start].name, frozenset()) if "-" not in "".join(pattern[1:]) else frozenset()
+    is_value = False
     for at in range(part.start + 1, len(words)):
         if len(pattern) in states and pattern[-1] == _STAR:
             return True
         word = words[at]
         effort.spend()
-        before = words[at - 1]
-        is_value = before.shape in valued and before.literal and not word.is_split and not word.is_glob
+        is_value = not is_value and words[at - 1].shape in valued and not word.is_split and not word.is_glob
+        if not is_value and not word.shape.startswith("-"):
+            valued = frozenset()
         after = set() if is_value else {reached for state in states for reached in _after(pattern, state, word)}
         # An option that the pattern does not know may stand anywhere, and so may its value: `git -C x push`.
         skipped = {state for state in states if word.shape.startswith("-") and not is_value} - {len(pattern)}

@@ -43,6 +43,7 @@ class _Draft:
         self.bare = True
         self.braces = 0
         self.broken = False
+        self.continued = False
 
     def open(self, *, is_split: bool = False) -> None:
         self.shape.append(ANY)
@@ -110,8 +111,9 @@ class WordReader:
             self.unclear("a word is missing")
         if draft.bare and spelling in ("[", "]", "{", "}", "[[", "]]"):
             return LooseWord(spelling, spelling, bare=True)
-        if draft.braces or draft.broken:
-            self.unclear("a brace that has no other")
+        # Joined lines may make a keyword.
+        if draft.braces or draft.broken or draft.continued:
+            self.unclear("a brace that has no other, or a line continued inside a word")
         return LooseWord(spelling, "".join(draft.shape), draft.is_split, draft.is_glob, draft.bare)
 
     def plain(self, text: str, draft: _Draft, *, at_start: bool) -> None:
@@ -179,6 +181,7 @@ class WordReader:
         if not char.isascii() or not char or (char < " " and char != "\n"):
             self.unclear("a backslash here")
         draft.shape.append("" if char == "\n" else char)
+        draft.continued = draft.continued or char == "\n"
         self.at += 2
 
     def double_quoted(self, draft: _Draft) -> None:
@@ -255,6 +258,8 @@ class WordReader:
     def variable(self, draft: _Draft, *, in_quotes: bool) -> None:
         """Read a variable without braces."""
         self.at += 1
+        if self.peek() == "\\" and self.peek(1) == "\n":
+            self.unclear("a $ before a continued line")
         found = _NAME.match(self.line, self.at)
         self.at = found.end() if found else self.at
         # In zsh $=x is split even in quotes, and "$x[@]" are many words.

@@ -40,6 +40,7 @@ WRAPPERS: Final = SHELLS | frozenset(
 _INPUT: Final = re.compile(r"/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*|-")
 _LOADER: Final = re.compile(r"ld(-linux|64|-musl|\.so|-2).*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\w./:,@%+-]*", re.ASCII)
+_ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
 _DEEPEST: Final = 5
 _EXECUTE: Final = ("-exec", "-execdir", "-ok", "-okdir")
 # These run what they are given to read.
@@ -187,7 +188,8 @@ class _Run:
         if self.value == "yes" and not word.is_glob:
             self.value = "no"
             return False
-        return not (self.grammar.assigns and "=" in word.shape)
+        # After `set -k` every shell word of that form is an assignment.
+        return not _ASSIGNED.match(word.shape) and not (self.grammar.assigns and "=" in word.shape)
 
     def operand(self, word: LooseWord, at: int) -> bool:
         """Say whether a plain word is the command for certain; count it if it is not."""
@@ -323,7 +325,7 @@ def _shell(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
         if word.is_split or "stdin" in word.shape.lower():
             yield ANYTHING
             return
-        if word.shape == "--":
+        if word.shape == "--" or _ASSIGNED.match(word.shape):
             continue
         if word.shape[:1] in ("-", "+") and word.shape != "-":
             if "s" in word.shape and not word.shape.startswith("--"):
