@@ -212,7 +212,7 @@ def test_refuses_more_words_than_anybody_writes() -> None:
     for line in (
         "a;" * (MOST_WORDS + 1),
         "a " * (MOST_WORDS + 1),
-        "a>b;" * MOST_WORDS,
+        "a >b;" * MOST_WORDS,
         "$(" + "a;" * MOST_WORDS + "b)",
     ):
         with pytest.raises(InvalidTextError, match=f"more than {MOST_WORDS} words"):
