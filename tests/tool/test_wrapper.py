@@ -90,4 +90,4 @@ def test_nested_wrappers_end() -> None:
 def test_every_step_is_paid_for(text: str) -> None:
     (command,) = read_loosely(text * 1000, Effort())
     with pytest.raises(TooMuchError):
-        tuple(possibilities(command.words, Effort(2500)))
+        tuple(possibilities(command.words, Effort(1000)))

@@ -27,6 +27,7 @@ from stockade.escape import escape
 from stockade.policy.shell_line import SimpleCommand, parse
 from stockade.tool.effort import Effort, TooMuchError
 from stockade.tool.loose_line import read_loosely
+from stockade.tool.loose_word import fits
 from stockade.tool.rough_line import rough_commands
 from stockade.tool.word_reader import UnclearError
 from stockade.tool.wrapper import ANYTHING, SHELLS, WRAPPERS, Possibility, Text, possibilities
@@ -99,7 +100,7 @@ class Reading:
     def parts(self) -> tuple[Possibility, ...]:
         """Return all words that may be run as a command."""
         if self._parts is None:
-            self._parts = tuple(dict.fromkeys(_parts(self.line, 0, self.effort)))
+            self._parts = tuple(_parts(self.line, 0, self.effort))
         return self._parts
 
 
@@ -126,19 +127,20 @@ class _Rules:
             name = pattern.value.words[0]
             (self.wild if _STAR in name else self.named.setdefault(name, [])).append(at)
 
-    def candidates(self, text: str) -> list[int]:
+    def candidates(self, text: str, effort: Effort) -> list[int]:
         """Return which patterns may speak of a command, by its known name."""
-        found = self.wild + self.named.get(text, [])
-        if "/" in text:
-            found += self.named.get(text.rpartition("/")[2], [])
+        effort.spend(1 + len(self.wild) // 4)
+        last = text.rpartition("/")[2]
+        names = {text, last}
+        found = [at for name in names for at in self.named.get(name, ())]
+        found += (at for at in self.wild if any(fits(self.patterns[at].value.words[0], name) for name in names))
         return sorted(found)
 
     def certain(self, reading: Reading) -> Possible | None:
         for command in reading.exact():
-            reading.effort.spend()
             if sum(len(word.text) for word in command.words) > _LONGEST_COMPARED:
                 continue
-            for at in self.candidates(command.words[0].text):
+            for at in self.candidates(command.words[0].text, reading.effort):
                 reading.effort.spend(len(command.words))
                 pattern = self.patterns[at]
                 if pattern.value.but(assignments=()).matches(SimpleCommand(command.words)):
@@ -149,7 +151,7 @@ class _Rules:
         for part in reading.parts():
             name = part.words[part.start]
             reading.effort.spend()
-            chosen = self.candidates(name.shape) if name.literal else range(len(self.patterns))
+            chosen = self.candidates(name.shape, reading.effort) if name.literal else range(len(self.patterns))
             for at in chosen:
                 if _may(self.patterns[at].value.words, part, reading.effort):
                     return Possible(self.patterns[at], str(part), certain=False)

@@ -102,7 +102,7 @@ _DEFINITE: Final = SHELLS | frozenset((*_GRAMMARS, "eval", ".", "source", "find"
 
 def possibilities(words: tuple[LooseWord, ...], effort: Effort, depth: int = 0) -> Iterator[Possibility | Text]:
     """Yield a command, and all that it may run."""
-    effort.spend(len(words))
+    effort.spend(len(words) // 4)
     if depth > _DEEPEST:
         yield ANYTHING
         return
@@ -158,6 +158,7 @@ class _Run:
 
     def inner(self, effort: Effort, depth: int) -> Iterator[Possibility | Text]:
         if self.is_xargs:
+            effort.spend(len(self.words) // 2)
             self.words = _replaced(self.words, self.start)
         for at in range(self.start + 1, len(self.words)):
             effort.spend()
