@@ -14,6 +14,7 @@ from stockade.errors import InvalidTextError
 from stockade.policy.shell_line import (
     DEEPEST_SUBSTITUTION,
     LONGEST_LINE,
+    MOST_WORDS,
     SimpleCommand,
     Word,
     parse,
@@ -204,6 +205,29 @@ REFUSED = {
     "too long": "a " + "b" * LONGEST_LINE,
     "too deep": "a " + "$(a " * (DEEPEST_SUBSTITUTION + 1) + ")" * (DEEPEST_SUBSTITUTION + 1),
 }
+
+
+def test_refuses_more_words_than_anybody_writes() -> None:
+    assert len(parse("a;" * MOST_WORDS)) == MOST_WORDS
+    for line in (
+        "a;" * (MOST_WORDS + 1),
+        "a " * (MOST_WORDS + 1),
+        "a >b;" * MOST_WORDS,
+        "$(" + "a;" * MOST_WORDS + "b)",
+    ):
+        with pytest.raises(InvalidTextError, match=f"more than {MOST_WORDS} words"):
+            parse(line)
+
+
+def test_the_same_line_again_gives_the_same() -> None:
+    assert parse("a b") is parse("a b")
+    assert parse("c") == (run("c"),)
+    assert parse("a b") == (run("a", "b"),)
+    for _ in range(2):
+        with pytest.raises(InvalidTextError, match="touches a word") as caught:
+            parse("a (b)")
+        assert caught.value.hint
+        assert caught.value.__cause__ is None
 
 
 @pytest.mark.parametrize("line", [pytest.param(line, id=name) for name, line in REFUSED.items()])

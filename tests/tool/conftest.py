@@ -1,8 +1,13 @@
-"""Policies of the test's own, by settings; and a project, a home and tools that live in them."""
+"""Policies of the test's own, by settings; a project, a home and tools that live in them; shells that run a line."""
 
 from __future__ import annotations
 
 import json
+import os
+import shutil
+import signal
+import subprocess
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -55,3 +60,62 @@ class Yard:
 @pytest.fixture
 def yard(tmp_path: Path) -> Yard:
     return Yard(tmp_path.resolve())
+
+
+_PROGRAM = "#!/bin/sh\n: > '{mark}'\n"
+# As far as lines need it: options, assignments, and then the command.
+_SUDO = """#!/bin/sh
+while getopts u:g:nES o; do :; done
+shift $((OPTIND - 1))
+while case $1 in *=*) ;; *) false ;; esac; do shift; done
+exec "$@"
+"""
+
+
+class Stage:
+    """Shells run a line in which a harmless program named ``forbidden`` is hidden; a mark shows whether it ran."""
+
+    def __init__(self, root: Path) -> None:
+        self.programs = root / "programs"
+        self.directory = root / "directory"
+        self.mark = root / "mark"
+        self.programs.mkdir()
+        for name, text in (("forbidden", _PROGRAM.format(mark=self.mark)), ("sudo", _SUDO)):
+            (self.programs / name).write_text(text)
+            (self.programs / name).chmod(0o755)
+        self.environment = {
+            "PATH": f"{self.programs}:/usr/bin:/bin",
+            "HOME": str(self.programs),
+            "LC_ALL": "C.UTF-8",
+            "x": "forbidden",
+            "w": "env forbidden",
+            "v": "1 forbidden",
+            "k": "-exec",
+        }
+
+    def runs(self, shell: str, line: str) -> bool:
+        """Say whether a shell that runs a line starts the program."""
+        self.mark.unlink(missing_ok=True)
+        self.directory.mkdir()
+        os.link(self.programs / "forbidden", self.directory / "forbidden")
+        process = subprocess.Popen(
+            (shell, "-c", line),
+            cwd=self.directory,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(5)
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        shutil.rmtree(self.directory)
+        return self.mark.exists()
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Stage:
+    return Stage(tmp_path)

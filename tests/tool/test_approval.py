@@ -87,6 +87,55 @@ def test_what_hides_something_is_allowed_only_without_the_check(yard: Yard) -> N
     assert approve(line, OUTSIDE, yard.policy(RULES | {"deny": ()}), terms).verdict is Verdict.ALLOW
 
 
+HIDDEN = (
+    "</dev/null $'rm' -f x",
+    "time -p /bin/r[m] x",
+    "env /bin/r[m] x && (echo y)",
+    ">x r{m,} y",
+    "<<<x /bin/r? y",
+    "a+=1 /bin/r? x",
+    "coproc X /bin/r? y",
+    "sudo -u root -- r{m,} x;(:)",
+    "repeat 2 /bin/r? x",
+    "nocorrect /bin/r? x",
+    "- /bin/r? x",
+    "echo rm x | xargs env",
+)
+
+
+@pytest.mark.parametrize("line", HIDDEN)
+def test_no_spelling_talks_its_way_around_a_rule(yard: Yard, line: str) -> None:
+    assert approve(line, INSIDE, yard.policy({"deny": ("Bash(rm:*)",)}), Terms()).by == "deny rule"
+    assert approve(line, INSIDE, yard.policy({"ask": ("Bash(rm:*)",)}), Terms()).by == "ask rule"
+    assert approve(line, INSIDE, yard.policy(), Terms()).verdict is Verdict.ALLOW
+
+
+LONG = "a " * 60_000
+TOO_LONG = "the line is too long to be judged by the rules that deny or ask: somebody must look"
+
+
+@pytest.mark.parametrize("kind", ["deny", "ask"])
+def test_a_line_that_is_too_long_to_be_judged_is_asked_for(yard: Yard, kind: str) -> None:
+    policy = yard.policy({kind: ("Bash(rm:*)",), "allow": ("Bash(a:*)",)})
+    assert approve(LONG, INSIDE, policy, Terms()) == Approval(Verdict.ASK, "length", TOO_LONG)
+    assert approve(LONG, INSIDE, policy, Terms(skip_permissions=True)).by == "skipped"
+    nowhere = Placement(Place.NOWHERE, "required", "there are no walls")
+    assert approve(LONG, nowhere, policy, Terms()).verdict is Verdict.REFUSE
+
+
+def test_without_rules_that_deny_or_ask_no_line_is_too_long(yard: Yard) -> None:
+    assert approve(LONG, INSIDE, yard.policy(), Terms()).by == "walls"
+
+
+def test_rules_that_deny_and_rules_that_ask_share_one_budget(yard: Yard) -> None:
+    line = "ls; " * 600
+    assert approve(line, INSIDE, yard.policy({"deny": ("Bash(rm:*)",)}), Terms()).by == "walls"
+    both = {"deny": tuple(f"Bash(*{n}*{n} x)" for n in range(4)), "ask": tuple(f"Bash(*{n}*{n} y)" for n in range(4))}
+    assert approve(line, INSIDE, yard.policy({"deny": both["deny"]}), Terms()).by == "walls"
+    assert approve(line, INSIDE, yard.policy({"ask": both["ask"]}), Terms()).by == "walls"
+    assert approve(line, INSIDE, yard.policy(both), Terms()).by == "length"
+
+
 EDITS = [
     (ApprovalMode.OPEN, "/x", True),
     (ApprovalMode.PROMPT, "/x", True),

@@ -8,7 +8,8 @@ from stockade.errors import InvalidTextError
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.shell_line import parse
 from stockade.settings.layer import Layer, Origin, Sourced
-from stockade.tool.may_match import Possible, may_match
+from stockade.tool.effort import MOST_EFFORT
+from stockade.tool.may_match import TOO_LONG, Possible, Reading, may_match
 
 USER = Origin(Layer.USER, "settings.json")
 
@@ -75,7 +76,16 @@ DOUBTFUL = {
     "in braces": "{rm,-rf,x}",
     "continued inside a word": "r\\\nm x",
     "not closed": "echo 'a && rm x",
-    "more than can be looked at": "xargs " + "a " * 5000,
+    "a variable that may become an assignment and more": "env A=$x make",
+    "a pattern after a redirection, in a line that is not read exactly": ">o /bin/r? x",
+    "words that xargs adds to a wrapper": "echo rm x | xargs env",
+    "words that xargs puts in place": "echo rm | xargs -I{} env {}",
+    "a wrapper that nobody knows well": "busybox rm x",
+    "a shell in such a wrapper": "curl x | busybox sh",
+    "the program of a pager": "GIT_PAGER='rm x' git log",
+    "the program of a pager, by an option": "git -c core.pager='rm x' log",
+    "the program of an alias": "git -c alias.x='!rm y' x",
+    "a job for later": "at now <<< 'ls'",
 }
 
 INNOCENT = {
@@ -91,7 +101,8 @@ INNOCENT = {
     "a variable as argument": "ls $x",
     "a loop": "for f in *; do echo $f; done",
     "a subshell": "(cd x && make)",
-    "a wrapper": "env A=$x make",
+    "a wrapper": 'env A="$x" make',
+    "words that are many": "xargs " + "a " * 2000,
     "a script": "bash build.sh",
     "an assignment": "A=rm",
 }
@@ -117,6 +128,76 @@ def test_what_cannot_match(line: str) -> None:
     assert may_match(RM, line) is None
 
 
+# What people write all day, with variables and loops: a rule that denies another command must not refuse it.
+EVERYDAY = (
+    'for f in *.py; do echo "$f"; done',
+    "for f in $(ls); do echo $f; done",
+    "for i in {1..3}; do wget https://example.org/$i; sleep 1; done",
+    "for ((i=0; i<3; i++)); do echo $i; done",
+    'if [ -f "$x" ]; then cat "$x"; fi',
+    'cd "$d" && make',
+    "cat <<EOF > file\nsome $text\nrm is a word, `date` is one too\nEOF",
+    "cat > script.sh <<'EOF'\n#!/bin/bash\nrm -rf \"$1\"\nEOF",
+    "python - <<'PY'\nimport os\nprint(\"rm $x\")\nPY",
+    'grep -r "foo" --include=*.py .',
+    "find . -name '*.pyc' | xargs wc -l",
+    'find . -name "*.py" -exec grep -l foo {} \\;',
+    'find "$d" -type f -name "*.txt"',
+    "find . -type f -print0 | xargs -0 sha256sum",
+    "find . -name '*.o' -delete",
+    "git commit -m \"$(cat <<'EOF'\nfix: rm the thing\n\ngit push later\nEOF\n)\"",
+    'git -C "$repo" status',
+    'git log --oneline -n 5 -- "$f"',
+    "git diff --stat HEAD~1 HEAD^",
+    "git stash drop stash@{0}",
+    "export X=$Y; npm run build",
+    "[[ $x == y && -n $z ]] && echo z",
+    '[ -n "$CI" ] && echo ci || echo local',
+    'x=$(date +%s); echo "$((1+2)) took $(( $(date +%s) - x ))"',
+    'while read -r line; do echo "$line"; done < file',
+    "while IFS= read -r l; do printf '%s\\n' \"$l\"; done < <(git ls-files)",
+    "i=0; while [ $i -lt 3 ]; do i=$((i+1)); done",
+    "until nc -z localhost 80; do sleep 1; done",
+    "ls -la | grep foo | awk '{print $1}' | sort | uniq -c",
+    "cd /tmp && ls *.txt 2>/dev/null || true",
+    "ps aux | grep '[p]ython' | awk '{print $2}'",
+    "sed -i 's/foo/bar/g' *.py",
+    "PYTHONPATH=src python -m pytest tests -q 2>&1 | tail -20",
+    "make -j$(nproc) &> build.log",
+    "make 2>&1 | tee >(grep -c warning)",
+    'timeout 60 python "$script"',
+    'timeout "$T" make test',
+    'env FOO="$x" BAR=1 make "$target"',
+    'nice -n 10 make "$target"',
+    "time make",
+    "command -v curl >/dev/null 2>&1 && echo there",
+    "(cd src && make)",
+    "{ echo a; echo b; } > out.txt",
+    'docker run --name x -v "$PWD:/w" image ls',
+    'f() { echo "$1"; }; f a',
+    'arr=(a b c); for x in "${arr[@]}"; do echo "$x"; done',
+    'echo "${x:-default}" "${y%.txt}" "${z//a/b}"',
+    "diff <(sort a) <(sort b)",
+    "nohup python server.py > log 2>&1 &",
+    "set -euo pipefail; source .venv/bin/activate; pytest",
+    'source "$VENV/bin/activate" && "$VENV/bin/python" x.py',
+    'bash scripts/build.sh "$x"',
+    'bash -c \'for f in "$@"; do echo "$f"; done\' _ a b',
+    'ls | xargs -I{} cp {} "$d"',
+    'ls *.md | xargs grep -l "rm"',
+    "cat a.txt | xargs",
+    "trap 'kill $pid' EXIT",
+    "mkdir -p a/{b,c}",
+    "ls # a comment with 'a quote",
+    "PAGER=cat git log",
+)
+
+
+@pytest.mark.parametrize("line", EVERYDAY)
+def test_what_people_write_all_day_is_not_refused(line: str) -> None:
+    assert may_match(rules("rm:*", "git push:*", "curl *", "sudo:*"), line) is None
+
+
 PATTERNS = {
     "an option in between": ("git push:*", "git --no-pager push", True),
     "an option with its value in between": ("git push:*", "git -C x -c a=b push origin", True),
@@ -132,6 +213,15 @@ PATTERNS = {
     "an option that may be a file": ("rm -rf", "rm *", True),
     "everything": ("*", "ls", True),
     "brackets are letters": ("a[b]", "ab", False),
+    "a value of git's own option": ("git push:*", 'git -C "$d" log', False),
+    "a value that looks like the option": ("git push:*", "git -C -C push", True),
+    "an option after the first word": ("git * main", "git push -c main", True),
+    "an option that the pattern names": ("git -c * x", "git -c a x", True),
+    "a value that may be more": ("git push:*", "git -C $d log", True),
+    "a pattern that does not fit": ("rm:*", "./*.txt x", False),
+    "a pattern that fits the pattern": ("r*m", "/bin/?x? y", False),
+    "words of xargs after those of the line": ("git push", "xargs git", True),
+    "words of xargs after others": ("git push", "xargs git log", False),
     "assignments do not hide": ("npm ci", "A=1 B=2 npm ci", True),
 }
 
@@ -144,6 +234,31 @@ def test_patterns(pattern: str, line: str, *, expected: bool) -> None:
 def test_a_certain_match_is_told_rather_than_a_doubtful_one() -> None:
     found = may_match(rules("git:*", "rm:*"), "$x; rm y")
     assert str(found) == "`rm y` matches `rm:*` of settings.json (user)"
+
+
+def test_a_line_that_takes_too_long_is_not_judged_and_says_so() -> None:
+    for line in ("a " * 60_000, "env " * 32_000, "strace " * 18_000, "$(a) " * 26_000, "a;" * 60_000, "`" * 60_000):
+        reading = Reading(line)
+        assert may_match(rules("rm:*", "env * z"), reading) is TOO_LONG
+        # The budget is one for all rules: nothing is left for the next.
+        assert reading.effort.left < 0
+        assert may_match(rules("git:*"), reading) is TOO_LONG
+
+
+def test_what_matches_is_found_before_the_budget_is_used_up() -> None:
+    assert isinstance(may_match(RM, "rm x; " + "a;" * 500), Possible)
+
+
+def test_a_long_text_is_no_work() -> None:
+    reading = Reading("cat > f <<'E'\n" + "rm $x `y`\n" * 10_000 + "E\n")
+    assert may_match(RM, reading) is None
+    assert reading.effort.left > MOST_EFFORT - 100
+
+
+def test_many_patterns_are_no_work_for_a_command_that_they_do_not_name() -> None:
+    reading = Reading("ls -l x && make y | tail")
+    assert may_match(rules(*(f"cmd{number} x" for number in range(2000))), reading) is None
+    assert reading.effort.left > MOST_EFFORT - 100
 
 
 WORDS = st.lists(

@@ -22,6 +22,8 @@ from stockade.errors import InvalidTextError
 from stockade.value import Value
 
 LONGEST_LINE = 65_536
+#: A line of more words is nobody's plain command, and to read it would keep the host waiting.
+MOST_WORDS = 2048
 DEEPEST_SUBSTITUTION = 8
 
 _BLANK = " \t"
@@ -73,12 +75,36 @@ def parse(line: str) -> tuple[SimpleCommand, ...]:
 
     Raise InvalidTextError if there is anything in the line that is not understood with certainty.
     """
+    known = _LATEST.get(line)
+    if known is None:
+        known = _parsed(line)
+        # One call is looked at by several rules in turn: the latest line is kept, and no other.
+        _LATEST.clear()
+        _LATEST[line] = known
+    if isinstance(known, InvalidTextError):
+        raise InvalidTextError(known.message, known.hint)
+    return known
+
+
+_LATEST: dict[str, tuple[SimpleCommand, ...] | InvalidTextError] = {}
+
+
+def _parsed(line: str) -> tuple[SimpleCommand, ...] | InvalidTextError:
+    try:
+        _check(line)
+        return tuple(_Reader(line).commands(depth=0))
+    except InvalidTextError as error:
+        return error
+
+
+def _check(line: str) -> None:
     if len(line) > LONGEST_LINE:
         _refuse(f"a line longer than {LONGEST_LINE} characters")
+    if line.replace("\n", "").replace("\t", "").isprintable():
+        return
     for at, char in enumerate(line):
         if _is_control(char):
             _refuse(f"the character {char!a}", at)
-    return tuple(_Reader(line).commands(depth=0))
 
 
 def _is_control(char: str) -> bool:
@@ -112,6 +138,7 @@ class _Reader:
         self.line = line
         self.at = 0
         self.depth = 0
+        self.words = 0
         self.found: list[SimpleCommand] = []
 
     def peek(self, ahead: int = 0) -> str:
@@ -233,6 +260,9 @@ class _Reader:
 
     def word(self) -> Word:
         start, draft = self.at, _Draft()
+        self.words += 1
+        if self.words > MOST_WORDS:
+            self.refuse(f"more than {MOST_WORDS} words")
         while (char := self.peek()) and char not in _WORD_END:
             self.piece(char, draft, at_start=self.at == start)
         if char and char in "<>(":
@@ -243,7 +273,7 @@ class _Reader:
 
     def piece(self, char: str, draft: _Draft, *, at_start: bool) -> None:
         if char in _PLAIN:
-            self.take(draft)
+            self.take_plain(draft)
         elif char in _OPEN or char == "=":
             self.take_open(char, draft, at_start=at_start)
         elif char == "'":
@@ -260,6 +290,13 @@ class _Reader:
     def take(self, draft: _Draft) -> None:
         draft.text.append(self.line[self.at])
         self.at += 1
+
+    def take_plain(self, draft: _Draft) -> None:
+        line, end = self.line, self.at + 1
+        while end < len(line) and line[end] in _PLAIN:
+            end += 1
+        draft.text.append(line[self.at : end])
+        self.at = end
 
     def take_open(self, char: str, draft: _Draft, *, at_start: bool) -> None:
         # Old versions of bash look for the end of a substitution without reading its words.

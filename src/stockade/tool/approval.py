@@ -5,7 +5,7 @@ In this order, the first that speaks decides:
 1. mode ``none``: tools are off. Mode ``plan``: nothing runs, and where it would run is not even looked at.
 2. A deny rule that may match any part: refused, wherever it would run.
 3. Nowhere to run, or nothing to run.
-4. An ask rule that may match any part: asked for.
+4. An ask rule that may match any part, or a line that takes too long to be judged by the rules: asked for.
 5. A program that would run outside the walls, and that commands inside could have planted: asked for.
 6. Allow rules that cover every part, with nothing hidden in the line: allowed.
 7. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
@@ -20,7 +20,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING
 from stockade.enumeration import Enum
 from stockade.tool.allowance import allowed_by
-from stockade.tool.may_match import may_match
+from stockade.tool.may_match import TOO_LONG, Possible, Reading, may_match
 from stockade.tool.placement import Place
 from stockade.value import Value
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stockade.policy.command_pattern import CommandPattern
     from stockade.policy.model import SandboxPolicy
     from stockade.settings.layer import Sourced
+    from stockade.tool.may_match import TooLong
     from stockade.tool.placement import Placement
     from stockade.tool.program import Programs
 
@@ -67,6 +68,7 @@ class Terms(Value):
 
 
 TOOLS_OFF = Approval(Verdict.REFUSE, "mode none", "tools are off in this mode")
+_TOO_LONG = "the line is too long to be judged by the rules that deny or ask: somebody must look"
 PLANNING = Approval(Verdict.REFUSE, "mode plan", "this is plan mode: nothing runs until the plan is accepted")
 
 
@@ -86,14 +88,17 @@ def approve(
     line: str, placement: Placement, policy: SandboxPolicy, terms: Terms, programs: Programs | None = None
 ) -> Approval:
     """Return what is to be done with a line that would run where ``placement`` says, and would start ``programs``."""
-    answer = approve_mode(terms.mode) or _refusal(line, placement, policy)
-    if answer is not None:
+    if (answer := approve_mode(terms.mode)) is not None:
+        return answer
+    # Rules that deny and rules that ask share one reading of the line, and one budget for it.
+    reading = Reading(line)
+    denied = may_match(policy.commands.deny, reading)
+    if (answer := _refusal(denied, placement)) is not None:
         return answer
     if placement.gate == "empty" or not line.strip():
         return Approval(Verdict.ALLOW, "nothing", "there is nothing to run")
-    asked = may_match(policy.commands.ask, line)
-    if asked is not None:
-        return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    if (question := _ruled_question(denied, may_match(policy.commands.ask, reading), terms)) is not None:
+        return question
     shown = "" if programs is None else programs.shown
     if programs is not None and programs.planted:
         return _question("planted", f"it would run outside ({placement.reason}), and {shown}", terms)
@@ -105,13 +110,20 @@ def approve(
     return answer.but(reason=f"{answer.reason}; {shown}") if shown else answer
 
 
-def _refusal(line: str, placement: Placement, policy: SandboxPolicy) -> Approval | None:
-    denied = may_match(policy.commands.deny, line)
-    if denied is not None:
+def _refusal(denied: Possible | TooLong | None, placement: Placement) -> Approval | None:
+    if isinstance(denied, Possible):
         return Approval(Verdict.REFUSE, "deny rule", f"denied: {denied}", (denied.pattern,))
     if placement.place is Place.NOWHERE:
         return Approval(Verdict.REFUSE, "no walls", placement.reason)
     return None
+
+
+def _ruled_question(
+    denied: Possible | TooLong | None, asked: Possible | TooLong | None, terms: Terms
+) -> Approval | None:
+    if isinstance(asked, Possible):
+        return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    return _question("length", _TOO_LONG, terms) if TOO_LONG in (denied, asked) else None
 
 
 def _unruled(placement: Placement, policy: SandboxPolicy, terms: Terms, blocked_by: str) -> Approval:

@@ -3,11 +3,15 @@
 ``policy.exclusion`` asks whether all of a line is covered for certain; here one part that *may* match is enough:
 
 - every simple command counts, also in substitutions, whatever is assigned before it, by its path too (``/bin/rm``);
-- a word that only the shell knows (``$x``, ``*.txt``) may be any words, as the name of a command any command;
+- a word that only the shell knows may be any words that fit it: ``$x`` all, ``/bin/r?`` also ``/bin/rm``; as the name
+  of a command any such command, as an argument any such argument;
 - options that the pattern does not know may stand between its words, each with a value (``git -C x push``);
 - commands that run others (``env``, ``sudo``, ``xargs``, ``trap``) are looked through, and so is a line given to a
-  shell, also where it touches an option (``env -S'rm x'``); what a shell is given to read may be anything;
-- a line that is not certain to be read right is searched word by word.
+  shell, also where it touches an option (``env -S'rm x'``); what a shell is given to read may be anything.
+
+A line is read three times, until it is understood: exactly (``policy.shell_line``), loosely (``loose_line``: it is
+known where each command has its name), and roughly (``rough_line``), where every word may begin a command and every
+unknown word may be one. All of it has one budget (``effort``); a line that takes more cannot be judged.
 
 No wall: a script may hold anything, and ``rm -fr`` is not ``rm -rf``. What must not happen is prevented by the
 sandbox, not by these rules.
@@ -15,11 +19,18 @@ sandbox, not by these rules.
 
 from __future__ import annotations
 
+import re
+
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.policy.exclusion import may_run_subscript
-from stockade.policy.shell_line import SimpleCommand, Word, parse
+from stockade.policy.shell_line import SimpleCommand, parse
+from stockade.tool.effort import Effort, TooMuchError
+from stockade.tool.loose_line import read_loosely
+from stockade.tool.loose_word import fits
+from stockade.tool.rough_line import rough_commands
+from stockade.tool.word_reader import UnclearError
+from stockade.tool.wrapper import ANYTHING, SHELLS, WRAPPERS, Possibility, Text, possibilities
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -27,26 +38,24 @@ if TYPE_CHECKING:
 
     from stockade.policy.command_pattern import CommandPattern
     from stockade.settings.layer import Sourced
+    from stockade.tool.loose_word import LooseWord
+
+__all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"]
 
 _STAR: Final = "*"
 _DEEPEST: Final = 4
-_MOST_WORDS: Final = 1000
-_SHELLS: Final = frozenset(("sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "eval", ".", "source"))
-#: Commands that run what their words say.
-WRAPPERS: Final = _SHELLS | frozenset(
-    word
-    for line in (
-        "env sudo doas su nice ionice chrt taskset nohup setsid stdbuf time timeout command builtin exec xargs",
-        "parallel watch strace ltrace busybox toybox chroot unshare nsenter find flock script ssh runuser setpriv",
-        "trap alias hash mapfile readarray complete compgen bind noglob sg pkexec run0 systemd-run fakeroot prlimit",
-        "setarch linux32 linux64 numactl unbuffer xvfb-run dbus-run-session faketime bwrap gdb valgrind entr",
-    )
-    for word in line.split()
-)
-_KEYWORDS: Final = frozenset(("if", "then", "else", "elif", "do", "while", "until", "!", "{", "}", "time", "coproc"))
-_OPEN: Final = frozenset("$*?[{~^")
-_INPUTS: Final = frozenset(("/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"))
-_BREAKS: Final = str.maketrans(dict.fromkeys(";&|()<>`\r", "\n") | dict.fromkeys("'\"", ""))
+#: Variables whose value programs run, by how they end.
+_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
+#: Where quotes mean nothing, it is not known what these are given.
+_READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "eval"))
+_SOURCES: Final = frozenset((".", "source"))
+_READ_BY_NAME: Final = re.compile(r"[<=]\(|/dev/|/proc/")
+_CODE: Final = re.compile(r"\$\(|`")
+_COST_OF_FITTING: Final = 4
+#: Characters of a command that is compared to say whether it matches for certain; a longer one may match.
+_LONGEST_COMPARED: Final = 4000
+#: Options that have a value for certain.
+_VALUED: Final = {"git": frozenset(("-C", "-c"))}
 
 
 class Possible(Value):
@@ -62,145 +71,180 @@ class Possible(Value):
         return f"`{escape(self.part, 80)}` {verb} `{self.pattern.value}` of {self.pattern.origin}"
 
 
-class _Part(Value):
-    """Words that may be run as one command; ``sure`` if they are certain to be."""
-
-    words: tuple[Word, ...]
-    sure: bool
-
-    def __str__(self) -> str:
-        return " ".join(word.text for word in self.words)
+class TooLong(Value):
+    """No answer: to judge the line would take too long."""
 
 
-#: What is piped into a shell, or is too much to look at.
-_UNSEEN: Final = _Part((Word("(what cannot be seen)", literal=False),), sure=False)
+TOO_LONG: Final = TooLong()
 
 
-def may_match(patterns: Sequence[Sourced[CommandPattern]], line: str) -> Possible | None:
+class Reading:
+    """A line that is judged, read once for all rules, with the budget that they share."""
+
+    def __init__(self, line: str, effort: Effort | None = None) -> None:
+        """Take a line; nothing is read yet."""
+        self.line = line
+        self.effort = effort or Effort()
+        self._exact: tuple[SimpleCommand, ...] | None = None
+        self._parts: tuple[Possibility, ...] | None = None
+
+    def exact(self) -> tuple[SimpleCommand, ...]:
+        """Return the commands of the line that are certain; nothing if it is not read with certainty."""
+        if self._exact is None:
+            try:
+                self._exact = tuple(command for command in parse(self.line) if command.words)
+            except InvalidTextError:
+                self._exact = ()
+        return self._exact
+
+    def parts(self) -> tuple[Possibility, ...]:
+        """Return all words that may be run as a command."""
+        if self._parts is None:
+            self._parts = tuple(_parts(self.line, 0, self.effort))
+        return self._parts
+
+
+def may_match(patterns: Sequence[Sourced[CommandPattern]], line: str | Reading) -> Possible | TooLong | None:
     """Return the first pattern that some part of a line may match; one that matches for certain comes first."""
     if not patterns:
         return None
-    found: Possible | None = None
-    for part in _parts(line, 0):
-        for pattern in patterns:
-            if not _may(pattern.value.words, part.words):
-                continue
-            if part.sure and pattern.value.but(assignments=()).matches(SimpleCommand(part.words)):
-                return Possible(pattern, str(part), certain=True)
-            found = found or Possible(pattern, str(part), certain=False)
-    return found
-
-
-def _parts(line: str, depth: int) -> Iterator[_Part]:
+    reading = Reading(line) if isinstance(line, str) else line
+    rules = _Rules(patterns)
     try:
-        commands = parse(line)
-    except InvalidTextError:
-        yield from _rough_parts(line)
+        return rules.certain(reading) or rules.doubtful(reading)
+    except TooMuchError:
+        return TOO_LONG
+
+
+class _Rules:
+    """Patterns, by the name of the command that they speak of."""
+
+    def __init__(self, patterns: Sequence[Sourced[CommandPattern]]) -> None:
+        self.patterns = patterns
+        self.named: dict[str, list[int]] = {}
+        self.wild: list[int] = []
+        for at, pattern in enumerate(patterns):
+            name = pattern.value.words[0]
+            (self.wild if _STAR in name else self.named.setdefault(name, [])).append(at)
+
+    def candidates(self, text: str, effort: Effort) -> list[int]:
+        """Return which patterns may speak of a command, by its known name."""
+        effort.spend(1 + len(self.wild) // 4)
+        last = text.rpartition("/")[2]
+        names = {text, last}
+        found = [at for name in names for at in self.named.get(name, ())]
+        found += (at for at in self.wild if any(fits(self.patterns[at].value.words[0], name) for name in names))
+        return sorted(found)
+
+    def certain(self, reading: Reading) -> Possible | None:
+        for command in reading.exact():
+            if sum(len(word.text) for word in command.words) > _LONGEST_COMPARED:
+                continue
+            for at in self.candidates(command.words[0].text, reading.effort):
+                reading.effort.spend(len(command.words))
+                pattern = self.patterns[at]
+                if pattern.value.but(assignments=()).matches(SimpleCommand(command.words)):
+                    return Possible(pattern, " ".join(word.text for word in command.words), certain=True)
+        return None
+
+    def doubtful(self, reading: Reading) -> Possible | None:
+        for part in reading.parts():
+            name = part.words[part.start]
+            reading.effort.spend()
+            chosen = self.candidates(name.shape, reading.effort) if name.literal else range(len(self.patterns))
+            for at in chosen:
+                if _may(self.patterns[at].value.words, part, reading.effort):
+                    return Possible(self.patterns[at], str(part), certain=False)
+        return None
+
+
+def _parts(line: str, depth: int, effort: Effort) -> Iterator[Possibility]:
+    try:
+        commands = read_loosely(line, effort, strict=depth > 0)
+    except UnclearError:
+        yield from _rough_parts(line, effort)
         return
     for command in commands:
+        for word in (*command.words, *command.assignments):
+            yield from _hidden(word, depth, effort)
         if command.words:
-            yield from _with_inner(tuple(map(_settled, command.words)), depth)
+            yield from _followed(possibilities(command.words, effort), depth, effort)
 
 
-def _with_inner(words: tuple[Word, ...], depth: int) -> Iterator[_Part]:
-    """Yield a command, and what it may run: any later word of a wrapper may begin another command."""
-    yield _Part(words, sure=depth == 0)
-    for word in words:
-        if word.literal and may_run_subscript(word):
-            yield from _rough_parts(word.text)
-    if not words[0].literal or _name(words[0]) not in WRAPPERS:
-        return
-    rest = words[1:]
-    if len(rest) > _MOST_WORDS or any(_reads_input(words[at:]) for at in range(len(words))):
-        yield _UNSEEN
-        return
-    for at, word in enumerate(rest):
-        for text in _values(word):
-            yield _Part((Word(text, literal=word.literal), *rest[at + 1 :]), sure=False)
-            if word.literal and depth < _DEEPEST and not text.replace("-", "").isalnum():
-                yield from (part.but(sure=False) for part in _parts(text, depth + 1))
+def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -> Iterator[Possibility]:
+    """Yield possible commands, and those of the texts that a shell may read."""
+    for each in found:
+        if isinstance(each, Possibility):
+            yield each
+        elif depth >= _DEEPEST:
+            yield ANYTHING
+        else:
+            yield from _parts(each.text, depth + 1, effort)
 
 
-def _values(word: Word) -> Iterator[str]:
-    """Yield what in a word of a wrapper may be a command: the word, or what is written to an option or to an alias."""
-    if word.text.startswith("--"):
-        yield from filter(None, (word.text.partition("=")[2],))
-    elif word.text.startswith("-"):
-        # `-S` and `-qc` may have a value that begins at once.
-        yield from filter(None, (word.text[start:] for start in (2, 3)))
-    elif not _is_assignment(word):
-        yield word.text
-    elif " " in word.text:
-        yield word.text.partition("=")[2]
+def _hidden(word: LooseWord, depth: int, effort: Effort) -> Iterator[Possibility]:
+    """Yield what runs because of a value.
+
+    A shell that takes a word for a variable runs what is in its subscript, and some variables are expanded (PS4), or
+    are what programs run (GIT_PAGER, core.pager, alias.x=!x).
+    """
+    name, equals, value = word.shape.partition("=")
+    assigned = bool(equals) and name.replace(".", "_").isidentifier()
+    if _CODE.search(word.shape) and (assigned or "[" in word.shape):
+        yield from _rough_parts(word.shape, effort)
+    elif assigned and (value.startswith("!") or name.upper().endswith(_RUN_BY_PROGRAMS)):
+        yield from _followed((Text(value.lstrip("!")) if word.literal else ANYTHING,), depth, effort)
 
 
-def _name(word: Word) -> str:
-    return word.text.rpartition("/")[2]
+def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
+    """Yield every word of a line that was not understood as the beginning of a command."""
+    for words in rough_commands(line, effort):
+        for at, word in enumerate(words):
+            effort.spend()
+            yield Possibility(words, at)
+            if word.is_split or (word.literal and word.name in _READERS):
+                yield ANYTHING
+                return
+            if word.name in _SOURCES and (at + 1 < len(words) or not _READ_BY_NAME.search(line)):
+                continue
+            if word.name in WRAPPERS or not word.literal:
+                # The words of a text that a shell reads are here already.
+                found = possibilities(words[at:], effort)
+                yield from (each for each in found if isinstance(each, Possibility))
 
 
-def _reads_input(words: tuple[Word, ...]) -> bool:
-    """Say whether words are a shell that runs what it is given to read."""
-    if not words[0].literal or _name(words[0]) not in _SHELLS:
-        return False
-    options = [word.text for word in words[1:] if word.text.startswith("-")]
-    if len(options) == len(words) - 1 or not _INPUTS.isdisjoint(word.text for word in words[1:]):
-        return True
-    return any("s" in option and not option.startswith("--") for option in options)
-
-
-def _rough_parts(line: str) -> Iterator[_Part]:
-    """Yield every run of words of a line that was not understood."""
-    text = line.replace("\\\n", "").replace("\\", "").translate(_BREAKS)
-    for piece in text.split("\n"):
-        words = tuple(Word(text, literal=_OPEN.isdisjoint(text)) for text in piece.split())
-        if len(words) > _MOST_WORDS:
-            yield _UNSEEN
-            continue
-        start = next((at for at, word in enumerate(words) if not _is_prefix(word)), len(words))
-        wrapped = False
-        for at in range(start, len(words)):
-            # Only where a command is named, a word that nobody knows may be one: arguments are often such.
-            named = at == start or words[at - 1].text in _KEYWORDS
-            if named or words[at].literal or (wrapped and "$" in words[at].text):
-                yield _Part(words[at:], sure=False)
-            if (named or wrapped) and _reads_input(words[at:]):
-                yield _UNSEEN
-            wrapped = wrapped or _name(words[at]) in WRAPPERS
-
-
-def _is_prefix(word: Word) -> bool:
-    return word.text in _KEYWORDS or _is_assignment(word)
-
-
-def _is_assignment(word: Word) -> bool:
-    name, equals, _ = word.text.partition("=")
-    return bool(equals) and name.isascii() and name.isidentifier()
-
-
-def _settled(word: Word) -> Word:
-    """Return a word that is only open because of the home directory as what it will end with."""
-    plain = word.text.removeprefix("~")
-    if word.literal or plain == word.text or not _OPEN.isdisjoint(plain) or "'" in plain or '"' in plain:
-        return word
-    return Word(word.text)
-
-
-def _may(pattern: tuple[str, ...], words: tuple[Word, ...]) -> bool:
+def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:
     """Match with both sides open; ``states`` are the places in the pattern that may come next."""
-    states = _onward({0}, pattern)
+    words = part.words
+    effort.spend(1 if words[part.start].literal else _COST_OF_FITTING)
+    if not words[part.start].may_be(pattern[0], is_name=True):
+        return False
+    if words[part.start].is_split:
+        return True
+    states = _onward({0, 1} if pattern[0] == _STAR else {1}, pattern)
     skippable: set[int] = set()
-    for at, word in enumerate(words):
-        after = {reached for state in states for reached in _after(pattern, state, word, is_name=at == 0)}
+    # Only before the first plain word, and only if the pattern speaks of no options.
+    valued = _VALUED.get(words[part.start].name, frozenset()) if "-" not in "".join(pattern[1:]) else frozenset()
+    is_value = False
+    for at in range(part.start + 1, len(words)):
+        if len(pattern) in states and pattern[-1] == _STAR:
+            return True
+        word = words[at]
+        effort.spend()
+        is_value = not is_value and words[at - 1].shape in valued and not word.is_split and not word.is_glob
+        if not is_value and not word.shape.startswith("-"):
+            valued = frozenset()
+        after = set() if is_value else {reached for state in states for reached in _after(pattern, state, word)}
         # An option that the pattern does not know may stand anywhere, and so may its value: `git -C x push`.
-        skipped = {state for state in states if at and word.literal and word.text.startswith("-")} - {len(pattern)}
+        skipped = {state for state in states if word.shape.startswith("-") and not is_value} - {len(pattern)}
         states = _onward(after | skipped | skippable, pattern)
         skippable = skipped
         if not states:
             return False
-    return len(pattern) in states
+    return len(pattern) in states or part.goes_on
 
 
-def _after(pattern: tuple[str, ...], state: int, word: Word, *, is_name: bool) -> Iterable[int]:
+def _after(pattern: tuple[str, ...], state: int, word: LooseWord) -> Iterable[int]:
     """Return the places that may come next once a word has come at one."""
     if not word.literal:
         return range(state, len(pattern) + 1)
@@ -208,7 +252,7 @@ def _after(pattern: tuple[str, ...], state: int, word: Word, *, is_name: bool) -
         return ()
     if pattern[state] == _STAR:
         return (state,)
-    return (state + 1,) if _same(pattern[state], word.text, is_name=is_name) else ()
+    return (state + 1,) if word.may_be(pattern[state]) else ()
 
 
 def _onward(states: Iterable[int], pattern: tuple[str, ...]) -> set[int]:
@@ -220,11 +264,3 @@ def _onward(states: Iterable[int], pattern: tuple[str, ...]) -> set[int]:
             at += 1
             reached.add(at)
     return reached
-
-
-def _same(pattern: str, text: str, *, is_name: bool) -> bool:
-    from fnmatch import fnmatchcase
-
-    # In a pattern only the star is special.
-    glob = pattern.replace("[", "[[]").replace("?", "[?]")
-    return fnmatchcase(text, glob) or (is_name and fnmatchcase(text.rpartition("/")[2], glob))

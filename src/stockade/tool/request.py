@@ -115,7 +115,7 @@ _NO = Suggestion("No", ApprovalAnswer(ApprovalChoice.NO))
 def _suggestions(call: ShellCall, placement: Placement, approval: Approval) -> tuple[Suggestion, ...]:
     patterns = suggested_patterns(call.command, outside=leaves_walls(placement))
     # These ask each time, whatever else allows the command.
-    if not patterns or approval.by in ("ask rule", "planted"):
+    if not patterns or approval.by in ("ask rule", "planted", "length"):
         return (_ONCE, _NO)
     names = ", ".join(patterns)
     always = Suggestion(f"Yes, and do not ask again for {names}", ApprovalAnswer(ApprovalChoice.ALWAYS, patterns))
