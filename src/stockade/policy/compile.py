@@ -24,6 +24,7 @@ from stockade.policy.path_pattern import PathPattern
 from stockade.settings import catalog
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.problem import Problem
+from stockade.settings.sources import project_of
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -182,8 +183,7 @@ class _Reader:
 
     def _anchor(self, origin: Origin) -> str:
         """Return what relative paths start at: the project of a project's file, else where the session works."""
-        place = os.path.dirname(origin.scope)
-        return place if origin.layer in (Layer.PROJECT, Layer.LOCAL) and place not in ("", self._home) else self._cwd
+        return project_of(origin, self._home) or self._cwd
 
     def _base(self, origin: Origin) -> str | None:
         """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""

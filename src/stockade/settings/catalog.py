@@ -276,6 +276,9 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
 #: Set by an administrator or a fleet, any of these locks the sandbox settings.
 LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
 
+#: Only managed settings can set these; elsewhere they have no effect.
+MANAGED_ONLY: Final = (ALLOW_FLAG_SETTINGS,)
+
 #: The ways out of the walls. Under a lock only its own layer and those above can open them, for no deny of the
 #: administrator would hold behind them. Left out, because denies hold against them or nothing leaves by them:
 #: - allowedDomains, allowWrite, allowRead, permissions.allow: they open a wall here or there; a deny wins.

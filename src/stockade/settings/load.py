@@ -10,7 +10,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import SettingsError
 from stockade.escape import escape
-from stockade.settings.catalog import ALLOW_FLAG_SETTINGS, AUTO_ALLOW
+from stockade.settings.catalog import ALLOW_FLAG_SETTINGS, AUTO_ALLOW, MANAGED_ONLY
 from stockade.settings.content import read_content
 from stockade.settings.decode import examine
 from stockade.settings.foreign_proxy import find_deny, require_ours, without_foreign_proxy
@@ -55,12 +55,16 @@ class Loaded(Value):
 
 
 class Reading(Value):
-    """Every source that is there, the highest first, as far as it could be read, and all that is wrong with them."""
+    """Every source that is there, the highest first, as far as it could be read, and all that is wrong with them.
+
+    ``unreadable`` are the files of projects that are there but could not be read.
+    """
 
     locations: Locations
     sources: tuple[_Read, ...]
     problems: tuple[Problem, ...]
     warnings: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -82,6 +86,7 @@ def read(locations: Locations, *, provider: Provider | None = None) -> Reading:
     sources_read: list[_Read] = []
     problems: list[Problem] = []
     warnings = list(_left_out(locations))
+    unreadable: list[str] = []
     try:
         places = sources(locations)
     except SettingsError as error:
@@ -94,11 +99,12 @@ def read(locations: Locations, *, provider: Provider | None = None) -> Reading:
             one = _read(source, provider)
         except SettingsError as error:
             problems += error.problems
+            unreadable += [source.file] if source.project else []
             continue
         if one is not None:
             sources_read.append(one)
             problems += one.problems
-    return Reading(locations, tuple(sources_read), tuple(problems), tuple(warnings))
+    return Reading(locations, tuple(sources_read), tuple(problems), tuple(warnings), tuple(unreadable))
 
 
 def settle(reading: Reading, *, flags: Document | None = None) -> Loaded:
@@ -158,11 +164,12 @@ def _decoded(source: Source, data: bytes, warnings: tuple[str, ...]) -> _Read:
 
 def _without_idle(document: Document) -> tuple[Document, tuple[str, ...]]:
     """Take away what only managed settings can say."""
-    name = ALLOW_FLAG_SETTINGS.name
-    if document.layer is Layer.POLICY or name not in document.values:
+    names = [key.name for key in MANAGED_ONLY if key.name in document.values]
+    if document.layer is Layer.POLICY or not names:
         return document, ()
-    values = {key: value for key, value in document.values.items() if key != name}
-    return document.but(values=values), (f"{escape(document.file)}: {name} has an effect in managed settings only",)
+    values = {name: value for name, value in document.values.items() if name not in names}
+    warning = f"{escape(document.file)}: ignored: {', '.join(names)}; only managed settings can set it"
+    return document.but(values=values), (warning,)
 
 
 def _uncounted(read: Iterable[_Read]) -> str:

@@ -28,13 +28,15 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from stockade.settings.layer import Origin
+
 MANAGED: Final = (
     "/Library/Application Support/Stockade/managed-settings.json"
     if sys.platform == "darwin"
     else "/etc/stockade/managed-settings.json"
 )
 FLAG_VARIABLE: Final = "STOCKADE_FLAG_SETTINGS"
-_DIRECTORIES: Final = (".stockade", ".claude")
+DIRECTORIES: Final = (".stockade", ".claude")
 _HOME: Final = "HOME"
 _SHARED: Final = "settings.json"
 _LOCAL: Final = "settings.local.json"
@@ -127,6 +129,13 @@ def left_out(locations: Locations) -> tuple[str, ...]:
     return tuple(file for file in files if is_there(file) and (locations.ignore_project or is_strangers(file)))
 
 
+def project_of(origin: Origin, home: str) -> str | None:
+    """Return the directory of the project whose file said something, or None if it was no project's."""
+    place, folder = os.path.split(origin.scope)
+    said_by_project = origin.layer in (Layer.PROJECT, Layer.LOCAL) and folder in DIRECTORIES and place != home
+    return place if said_by_project else None
+
+
 def settings_files(locations: Locations) -> tuple[str, ...]:
     """Return every path that can hold settings or trust, there or not: what no command may write.
 
@@ -158,7 +167,7 @@ def _has_settings(place: str) -> bool:
 
 
 def _pair(layer: Layer, place: str, name: str, *, project: bool = False, above: bool = False) -> list[Source]:
-    ours, theirs = (os.path.join(place, directory, name) for directory in _DIRECTORIES)
+    ours, theirs = (os.path.join(place, directory, name) for directory in DIRECTORIES)
     return [
         Source(layer, ours, project=project, above=above),
         Source(layer, theirs, foreign=True, project=project, above=above),
@@ -166,7 +175,7 @@ def _pair(layer: Layer, place: str, name: str, *, project: bool = False, above: 
 
 
 def _files(place: str) -> tuple[str, ...]:
-    return tuple(os.path.join(place, directory, name) for name in (_LOCAL, _SHARED) for directory in _DIRECTORIES)
+    return tuple(os.path.join(place, directory, name) for name in (_LOCAL, _SHARED) for directory in DIRECTORIES)
 
 
 def _ancestors(locations: Locations) -> Iterator[str]:
