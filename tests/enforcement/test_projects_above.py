@@ -119,7 +119,7 @@ def test_a_directory_that_became_a_link_to_elsewhere_stays_in_the_project(tree: 
 
 def test_two_projects_that_say_the_same_word_mean_two_places(tree: Tree) -> None:
     tree.deny("secret")
-    tree.write(tree.sub / ".stockade" / "settings.json", {"permissions": {"deny": ["Read(secret)"]}})
+    tree.write(tree.sub / ".stockade" / "settings.json", {"sandbox": {"filesystem": {"denyRead": ["secret"]}}})
     done = tree.run(f"cat {tree.project}/secret; cat {tree.sub}/secret")
     assert done.stdout == ""
     assert done.stderr.count("Permission denied") == 2
@@ -167,7 +167,9 @@ def test_a_variable_that_does_not_count_cannot_stop_a_run(tree: Tree) -> None:
 
 
 def test_a_deny_of_the_policy_is_not_lost_because_somebody_repeats_it(tree: Tree) -> None:
-    secret = tree.project / "secret"
-    tree.write(tree.managed, {"sandbox": {"filesystem": {"denyRead": [str(tree.project / "secret")]}}})
-    options = ("--deny-read", str(secret), "--allow-read", str(secret))
-    assert tree.run(f"cat {secret}", options=options).stdout == ""
+    vault = tree.project / "vault"
+    tree.write(vault / "key", "of the vault")
+    tree.write(tree.managed, {"sandbox": {"filesystem": {"denyRead": [str(vault)]}}})
+    options = ("--deny-read", str(vault), "--allow-read", str(vault / "key"))
+    done = tree.run(f"cat {vault}/key", options=options)
+    assert (done.stdout, "Permission denied" in done.stderr) == ("", True)
