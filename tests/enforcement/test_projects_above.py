@@ -91,7 +91,9 @@ def test_a_relative_deny_is_about_the_project_wherever_the_session_works(tree: T
         pytest.param("mkdir -p .stockade && echo '{}' > .stockade/settings.json", id="settings"),
         pytest.param("mkdir -p .stockade && echo '{}' > .stockade/settings.local.json", id="local settings"),
         pytest.param("mkdir -p .claude && echo '{}' > .claude/settings.json", id="settings of an agent"),
-        pytest.param(f"mkdir -p .stockade && echo '{json.dumps(LOOSE)}' > .stockade/settings.json", id="loose settings"),
+        pytest.param(
+            f"mkdir -p .stockade && echo '{json.dumps(LOOSE)}' > .stockade/settings.json", id="loose settings"
+        ),
         pytest.param("chmod 777 . ..", id="open directories"),
         pytest.param("chmod 777 . .. && mkdir .git .stockade && echo '{}' > .stockade/settings.json", id="all of it"),
     ],

@@ -341,7 +341,9 @@ def test_all_others_start_where_the_session_works(layer: Layer, file: str) -> No
     assert [rule.value.path for rule in policy.files.read_deny] == [f"{CWD}/data"]
 
 
-@pytest.mark.parametrize(("text", "path"), [("~/x", f"{HOME}/x"), ("/srv/x", "/srv/x"), ("**/.env", "/nowhere/**/.env")])
+@pytest.mark.parametrize(
+    ("text", "path"), [("~/x", f"{HOME}/x"), ("/srv/x", "/srv/x"), ("**/.env", "/nowhere/**/.env")]
+)
 def test_what_is_not_relative_stays(text: str, path: str) -> None:
     policy = compiled(document(Layer.PROJECT, {"sandbox.filesystem.denyRead": (text,)}, "/nowhere/.stockade/s.json"))
     assert [rule.value.path for rule in policy.files.read_deny] == [path]

@@ -420,7 +420,7 @@ def test_a_policy_can_say_that_the_variable_does_not_count(house: House, text: s
 
 
 def test_the_highest_managed_file_says_whether_the_variable_counts(house: House) -> None:
-    said = {
+    said: dict[str, dict[str, object]] = {
         "etc/managed-settings.d/10.json": {ALLOW_FLAG_SETTINGS.name: True},
         MANAGED: {ALLOW_FLAG_SETTINGS.name: False},
         "flag.json": {DENY.name: ["Read(./x)"]},
@@ -432,7 +432,9 @@ def test_the_highest_managed_file_says_whether_the_variable_counts(house: House)
 @pytest.mark.parametrize("value", [True, False])
 def test_nobody_else_says_whether_the_variable_counts(house: House, place: str, *, value: bool) -> None:
     managed: dict[str, dict[str, object]] = {} if not value else {MANAGED: {ALLOW_FLAG_SETTINGS.name: False}}
-    flag = {"flag.json": {DENY.name: ["Read(./x)"], **({ALLOW_FLAG_SETTINGS.name: value} if "flag" in place else {})}}
+    flag: dict[str, dict[str, object]] = {
+        "flag.json": {DENY.name: ["Read(./x)"], **({ALLOW_FLAG_SETTINGS.name: value} if "flag" in place else {})}
+    }
     loaded = house.load(managed | {place: {ALLOW_FLAG_SETTINGS.name: value}} | flag)
     assert [item.value for item in loaded.settings.items(DENY)] == ([] if value else ["Read(./x)"])
     assert loaded.settings.get(ALLOW_FLAG_SETTINGS) is not value
@@ -445,7 +447,7 @@ def test_nobody_else_says_whether_the_variable_counts(house: House, place: str, 
 def test_where_the_policy_denies_domains_no_lower_file_names_a_proxy(
     house: House, place: str, deny: dict[str, object]
 ) -> None:
-    port = {HTTP_PROXY_PORT.name: 9}
+    port: dict[str, object] = {HTTP_PROXY_PORT.name: 9}
     assert house.load({place: port}).settings.get(HTTP_PROXY_PORT) == 9
     loaded = house.load({MANAGED: deny, place: port})
     assert loaded.settings.get(HTTP_PROXY_PORT) is None

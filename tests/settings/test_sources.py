@@ -280,9 +280,7 @@ def test_the_name_by_which_somebody_came_counts_too(root: Path) -> None:
         pytest.param("", "", id="not set"),
     ],
 )
-def test_the_shell_says_how_somebody_came(
-    root: Path, monkeypatch: pytest.MonkeyPatch, name: str, entered: str
-) -> None:
+def test_the_shell_says_how_somebody_came(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, entered: str) -> None:
     for folder in ("real", "other"):
         (root / folder).mkdir()
     (root / "link").symlink_to("real")

@@ -1,7 +1,7 @@
 """Why nothing can start: the rule of a project's file that hides what every command needs, and how to go on without it.
 
-A stranger's project may deny reading of ``/``, of the system or of its own directory. That is enforced, or refused where
-it cannot be; but whoever runs a command there should learn whose rule it is.
+A stranger's project may deny reading of ``/``, of the system or of its own directory. That is enforced, or refused
+where it cannot be; but people who run a command there should learn whose rule it is.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ def hint(error: StockadeError, policy: SandboxPolicy, command: str | Sequence[st
     disk = Disk()
     for place in _needed(policy, command):
         verdict = judge(policy.files, Access.READ, place, disk)
-        rule = verdict.rule
-        if not verdict.allowed and rule is not None and project_of(rule.origin, policy.home):
-            return f'{_named(rule)} denies reading "{escape(place)}". {WITHOUT_PROJECT}'
+        why = None if verdict.allowed else verdict.rule
+        if why is not None and project_of(why.origin, policy.home):
+            return f'{_named(why)} denies reading "{escape(place)}". {WITHOUT_PROJECT}'
     return error.hint
 
 

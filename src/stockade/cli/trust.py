@@ -1,8 +1,8 @@
 """``stockade trust``: let the project's settings files loosen the sandbox, exactly as they were shown.
 
 Each file is read once. What was read is shown, asked about and trusted, whatever the file holds by then: a program that
-changes it meanwhile gains nothing. Where nobody sits at a terminal, consent is given beforehand: to the bytes of a hash,
-or (``--yes``) to whatever is read and printed.
+changes it meanwhile gains nothing. Where nobody sits at a terminal, consent is given beforehand: to the content of a
+hash, or (``--yes``) to whatever is read and printed.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Options(argparse.Namespace):
     list: bool
     revoke: bool
     yes: bool
-    sha256: list[str]
+    sha256: Sequence[str]
     json: bool
 
 

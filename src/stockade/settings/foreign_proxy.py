@@ -52,5 +52,7 @@ def require_ours(document: Document, deny: Origin | None, below: Settings) -> No
     for key in _PORTS if deny is not None else ():
         if key.name in document.values and document.values[key.name] != below.get(key):
             who = escape(document.file) or "the command line"
-            message = f"{who} sets {key.name}, but {deny} denies domains, and a proxy of somebody else does not know them"
+            message = (
+                f"{who} sets {key.name}, but {deny} denies domains, and a proxy of somebody else does not know them"
+            )
             raise LockedError(message, "Leave the proxy out, or ask the administrator of this machine to name it.")

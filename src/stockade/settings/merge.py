@@ -1,7 +1,8 @@
 """Layers of documents become one set of settings, each value with its origin.
 
 A scalar: the highest layer that sets it. A list: concatenated, highest first, duplicates dropped,
-order kept; what names places is a duplicate only where it means the same place. A table: per key. Merging is associative, so that layers may be merged in any grouping.
+order kept; what names places is a duplicate only where it means the same place. A table: per key.
+Merging is associative, so that layers may be merged in any grouping.
 """
 
 from __future__ import annotations

@@ -125,8 +125,8 @@ def project_directory(locations: Locations) -> str:
 
 def left_out(locations: Locations) -> tuple[str, ...]:
     """Return the files of projects that are there, and of strangers or ignored: what should be said."""
-    files = (file for place in _ancestors(locations) for file in _files(place))
-    return tuple(file for file in files if is_there(file) and (locations.ignore_project or is_strangers(file)))
+    files = (file for place in _ancestors(locations) for file in _present(place))
+    return tuple(file for file in files if locations.ignore_project or is_strangers(file))
 
 
 def project_of(origin: Origin, home: str) -> str | None:
@@ -163,7 +163,16 @@ def _projects(locations: Locations) -> tuple[str, ...]:
 
 
 def _has_settings(place: str) -> bool:
-    return any(is_there(file) and not is_strangers(file) for file in _files(place))
+    return any(not is_strangers(file) for file in _present(place))
+
+
+def _present(place: str) -> Iterator[str]:
+    """Yield the settings files that a place has. Most have none, which is seen by two looks."""
+    for directory in DIRECTORIES:
+        folder = os.path.join(place, directory)
+        if is_there(folder):
+            files = (os.path.join(folder, name) for name in (_LOCAL, _SHARED))
+            yield from (file for file in files if is_there(file))
 
 
 def _pair(layer: Layer, place: str, name: str, *, project: bool = False, above: bool = False) -> list[Source]:
