@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from stockade.settings.trust import trust
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -175,3 +177,34 @@ def test_a_deny_of_the_policy_is_not_lost_because_somebody_repeats_it(tree: Tree
     options = ("--deny-read", str(vault), "--allow-read", str(vault / "key"))
     done = tree.run(f"cat {vault}/key", options=options)
     assert (done.stdout, "Permission denied" in done.stderr) == ("", True)
+
+
+def test_a_command_of_the_project_above_does_not_change_what_a_project_below_denies(tree: Tree) -> None:
+    rules = json.dumps({"sandbox": {"filesystem": {"denyRead": ["secret"]}}})
+    file = tree.write(tree.sub / ".stockade" / "settings.json", rules)
+    for line in (
+        f"echo '{{}}' > {file}",
+        f"rm -f {file}; test ! -e {file}",
+        f"mv {file.parent} {file.parent}-aside",
+        f"mv {tree.sub} {tree.project}/aside",
+        "echo '{}' > new && mv -f new sub/.stockade/settings.json",
+    ):
+        assert tree.run(line, cwd=tree.project).returncode != 0, line
+    assert file.read_text() == rules
+    assert tree.run("cat secret").stdout == ""
+
+
+def test_trusted_words_do_not_count_in_another_place(tree: Tree) -> None:
+    outside = tree.root / "outside"
+    outside.mkdir()
+    tree.write(tree.sub / "deep" / "file", "")
+    file = tree.write(
+        tree.project / ".stockade" / "settings.json", {"sandbox": {"filesystem": {"allowWrite": ["../outside"]}}}
+    )
+    (tree.project / "outside").mkdir()
+    trust(str(tree.home), str(file), file.read_bytes())
+    assert tree.run(f"touch {outside}/made").returncode == 0
+    (tree.sub / ".stockade").symlink_to(file.parent)
+    done = tree.run(f"touch {tree.project}/outside/made")
+    assert done.returncode != 0
+    assert "is not trusted; ignored: sandbox.filesystem.allowWrite" in done.stderr

@@ -52,7 +52,7 @@ def test_a_directory_that_is_gone_is_no_concern(tmp_path: Path) -> None:
     [
         pytest.param(0o755, 0o755, 0o644, False, id="in a directory of its own"),
         pytest.param(0o1777, 0o755, 0o644, True, id="where everybody may put things"),
-        pytest.param(0o755, 0o777, 0o644, True, id="in a folder that everybody may write"),
+        pytest.param(0o755, 0o777, 0o644, False, id="in a folder of that user that a command opened"),
         pytest.param(0o755, 0o755, 0o666, True, id="a file that everybody may write"),
         pytest.param(0o775, 0o775, 0o664, False, id="a group is no stranger"),
     ],
@@ -70,7 +70,14 @@ def test_a_strangers_file_is_one_that_anybody_could_have_put_there(
         os.chown(mine, 4242, 4242)
         os.chown(mine.parent, 4242, 4242)
     else:
-        monkeypatch.setattr(os, "geteuid", lambda: 4242)
+        look, stat_of = os.lstat, os.stat
+        theirs = {str(mine), str(mine.parent)}
+
+        def given(found: os.stat_result, name: str) -> os.stat_result:
+            return os.stat_result((*found[:4], 4242, *found[5:])) if name in theirs else found
+
+        monkeypatch.setattr(os, "lstat", lambda name: given(look(name), name))
+        monkeypatch.setattr(os, "stat", lambda name: given(stat_of(name), name))
     assert is_strangers(str(mine)) is strange
 
 

@@ -207,6 +207,20 @@ def test_a_user_without_any_home_is_told(root: Path, monkeypatch: pytest.MonkeyP
         Locations.here({}, str(root))
 
 
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a path another user's, or (who is not root cannot) have it look so."""
+    if os.geteuid() == 0:
+        os.chown(path, 4242, 4242)
+        return
+    look = os.lstat
+
+    def looked(name: str) -> os.stat_result:
+        found = look(name)
+        return os.stat_result((*found[:4], 4242, *found[5:])) if os.fspath(name) == str(path) else found
+
+    monkeypatch.setattr(os, "lstat", looked)
+
+
 def _above(locations: Locations) -> list[str]:
     return [source.file for source in sources(locations) if source.above]
 
@@ -308,10 +322,7 @@ def test_in_an_open_directory_what_a_stranger_put_is_not_read(
     (root / place).chmod(0o1777)
     file = root / place / ".stockade/settings.json"
     _write(file)
-    if os.geteuid() == 0:
-        os.chown(file.parent, 4242, 4242)
-    else:
-        monkeypatch.setattr(os, "geteuid", lambda: 4242)
+    give_away(file.parent, monkeypatch)
     assert str(file) not in [source.file for source in sources(locations)]
     assert left_out(locations) == (str(file),)
     assert project_directory(locations) == str(root / "tmp/mine")
@@ -334,3 +345,12 @@ def test_in_an_open_directory_what_a_stranger_put_is_not_read(
 )
 def test_whose_project_said_it(layer: Layer, file: str, project: str | None) -> None:
     assert project_of(Origin(layer, file), "/home") == project
+
+
+def test_a_link_to_home_hides_no_project_either(root: Path) -> None:
+    _write(root / "home/work/repo/.stockade/settings.json")
+    (root / "home/work/repo/sub").symlink_to(root / "home")
+    locations = Locations.here({"HOME": str(root / "home")}, str(root / "home/work/repo/sub"))
+    assert locations.cwd == str(root / "home")
+    assert f"{root}/home/work/repo/.stockade/settings.json" in _above(locations)
+    assert not any(source.project and not source.above for source in sources(locations))

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 #: How to go on where a project's files stop the run.
-WITHOUT_PROJECT: Final = "To go on without the settings of this project: --ignore-project"
+WITHOUT_PROJECT: Final = "To run commands without the settings of this project: stockade run --ignore-project"
 
 
 class Effective(Value):

@@ -43,14 +43,15 @@ def is_strangers(file: str) -> bool:
 
 def _is_planted(path: str, place: str) -> bool:
     try:
-        there = os.lstat(path)
-        # The owner of a link says who put it there; its mode says nothing.
-        opened = there.st_mode if stat.S_ISREG(there.st_mode) else 0
-        return there.st_uid not in (0, _OVERFLOW, os.geteuid()) and (
-            bool((os.stat(place).st_mode | opened) & stat.S_IWOTH)
-        )
+        there, around = os.lstat(path), os.stat(place)
     except OSError:
         return False  # what cannot be looked at is for its reader to complain about
+    if there.st_uid in (0, _OVERFLOW, os.geteuid()):
+        return False
+    # The owner of a place is at home there, also for root, who runs something in the project of another user.
+    unasked = bool(around.st_mode & stat.S_IWOTH) and there.st_uid != around.st_uid
+    # The owner of a link says who put it there; its mode says nothing.
+    return unasked or (stat.S_ISREG(there.st_mode) and bool(there.st_mode & stat.S_IWOTH))
 
 
 def _is_mine(path: str) -> bool:

@@ -109,8 +109,8 @@ def sources(locations: Locations) -> tuple[Source, ...]:
         if layer is Layer.PROJECT:
             found += _pair(Layer.LOCAL, locations.home, _LOCAL)
             found += _pair(Layer.USER, locations.home, _SHARED)
-        for number, place in enumerate(projects):
-            pair = _pair(layer, place, name, project=True, above=number > 0)
+        for place, above in projects:
+            pair = _pair(layer, place, name, project=True, above=above)
             found += [source for source in pair if not is_strangers(source.file)]
     return tuple(found)
 
@@ -154,12 +154,12 @@ def trust_store(home: str) -> str:
     return os.path.join(home, ".stockade", "trusted.json")
 
 
-def _projects(locations: Locations) -> tuple[str, ...]:
-    """Return the project's directory, then every other one on the way up that has settings."""
+def _projects(locations: Locations) -> tuple[tuple[str, bool], ...]:
+    """Return the project's directory, then every other one on the way up that has settings: whether it is above."""
     project = project_directory(locations)
-    if _is_home(project, locations):
-        return ()
-    return (project, *(place for place in _ancestors(locations) if place != project and _has_settings(place)))
+    own = () if _is_home(project, locations) else ((project, False),)
+    others = (place for place in _ancestors(locations) if place != project)
+    return (*own, *((place, True) for place in others if _has_settings(place)))
 
 
 def _has_settings(place: str) -> bool:
@@ -198,7 +198,7 @@ def _ancestors(locations: Locations) -> Iterator[str]:
     for place in _upwards(os.path.realpath(locations.cwd), home):
         seen.add(place)
         yield place
-    for name in _upwards(locations.entered, home) if locations.entered else ():
+    for name in _upwards(os.path.dirname(locations.entered), home) if locations.entered else ():
         place = os.path.realpath(name)
         if place == home:
             return
