@@ -38,12 +38,31 @@ def test_the_line_means_the_same_from_anywhere(
 
 def test_everything_that_was_asked_for_is_in_the_words(here: Here) -> None:
     settings = here.write(here.project / "own.json", {"sandbox": {"enabled": True}})
-    asked = ("-s", str(settings), "--allow-write", "./x", "--deny-read", "./y", "--timeout", "3", "--open-files", "9")
+    asked = (
+        "-s",
+        str(settings),
+        "--ignore-project",
+        "--allow-write",
+        "./x",
+        "--deny-read",
+        "./y",
+        "--timeout",
+        "3",
+        "--open-files",
+        "9",
+    )
     result = here("wrap", "--json", *asked, "--publish=0:80", "--violations=json", "--", "ls", "--json")
     assert (result.status, result.err) == (0, "")
     assert result.facts["argv"] == [
         *(sys.executable, "-P", "-m", "stockade", "run", "-C", str(here.project), "--settings", str(settings)),
-        *("--allow-write=./x", "--deny-read=./y", "--publish=0:80", "--timeout=3.0", "--open-files=9"),
+        *(
+            "--ignore-project",
+            "--allow-write=./x",
+            "--deny-read=./y",
+            "--publish=0:80",
+            "--timeout=3.0",
+            "--open-files=9",
+        ),
         *("--violations=json", "--", "ls", "--json"),
     ]
     assert result.facts["line"].endswith(" -- ls --json")

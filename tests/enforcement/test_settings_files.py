@@ -32,11 +32,11 @@ def _locations(ground: Ground) -> Locations:
 
 @pytest.fixture(params=["existing", "missing"])
 def files(request: pytest.FixtureRequest, ground: Ground) -> list[Path]:
-    """Every settings file of every layer; home is writable too. A repository ends the search for projects."""
+    """Every settings file of every layer up to the root of the test's own; home is writable too."""
     (ground.project / ".git").mkdir()
     locations = _locations(ground)
-    paths = [Path(file) for file in settings_files(locations)]
-    assert all(path.is_relative_to(ground.root) for path in paths)
+    paths = [Path(file) for file in settings_files(locations) if Path(file).is_relative_to(ground.root)]
+    assert ground.root / ".stockade" / "settings.json" in paths
     named = {locations.flag_file, locations.settings_file}
     for path in paths:
         if request.param == "existing" or str(path) in named:

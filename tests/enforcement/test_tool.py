@@ -277,6 +277,9 @@ def test_nothing_follows_an_excluded_command_out(stage: Stage, line: str) -> Non
 def test_a_locked_policy_is_loosened_by_nobody(stage: Stage) -> None:
     stage.managed.write_text('{"sandbox": {"enabled": true, "allowUnsandboxedCommands": false}}')
     stage.settings(enabled=False, allowUnsandboxedCommands=True, excludedCommands=["touch"], failIfUnavailable=False)
+    flag = stage.home / "flag.json"
+    flag.write_text('{"sandbox": {"enabled": false, "excludedCommands": ["touch"], "failIfUnavailable": false}}')
+    stage.locations = stage.locations.but(flag_file=str(flag))
     target = stage.outside / "file"
     always = ApprovalAnswer(ApprovalChoice.EXCLUDE, ("touch:*",))
 

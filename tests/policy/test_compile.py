@@ -298,3 +298,67 @@ def test_an_untrusted_project_never_loosens_any_verdict(higher: dict[str, Any], 
         assert (within.mode.enabled and within.mode.auto_allow) <= (without.mode.enabled and without.mode.auto_allow)
     for before, after in zip(_openness(without), _openness(within), strict=True):
         assert after <= before
+
+
+PROJECT_FILES = [
+    f"/nowhere/project/{folder}/{name}"
+    for folder in (".stockade", ".claude")
+    for name in ("settings.json", "settings.local.json")
+]
+
+
+def _layer(file: str) -> Layer:
+    return Layer.LOCAL if file.endswith("local.json") else Layer.PROJECT
+
+
+@pytest.mark.parametrize("file", PROJECT_FILES)
+@pytest.mark.parametrize("text", ["data", "./data", "data/", "sub/../data"])
+def test_a_relative_path_of_a_project_starts_at_the_project(file: str, text: str) -> None:
+    lists = ("allowWrite", "denyWrite", "denyRead", "allowRead", "allowProtected")
+    values: dict[str, Any] = {f"sandbox.filesystem.{name}": (text,) for name in lists}
+    values |= {"sandbox.network.allowUnixSockets": (text,), "permissions.deny": (f"Read({text})", f"Edit({text})")}
+    settings = merge([document(_layer(file), values, file)])
+    policy = compile_policy(settings, cwd=f"{CWD}/sub/deep", home=HOME)
+    files = policy.files
+    rules = (files.write_allow[1:], files.write_deny[:1], files.read_deny[:1], files.read_allow, files.left_allow)
+    for (rule,) in (*rules, policy.sockets.unix):
+        assert (rule.value.path, rule.value.text) == (f"{CWD}/data", text)
+
+
+@pytest.mark.parametrize(
+    ("layer", "file"),
+    [
+        pytest.param(Layer.COMMAND_LINE, "", id="a flag"),
+        pytest.param(Layer.COMMAND_LINE, f"{CWD}/.stockade/settings.json", id="a file given by name"),
+        pytest.param(Layer.POLICY, "/etc/stockade/managed-settings.json", id="the administrator's"),
+        pytest.param(Layer.FLAG, "/srv/flag.json", id="the fleet's"),
+        pytest.param(Layer.LOCAL, f"{HOME}/.stockade/settings.local.json", id="the local one of home"),
+        pytest.param(Layer.USER, f"{HOME}/.claude/settings.json", id="the user's"),
+    ],
+)
+def test_all_others_start_where_the_session_works(layer: Layer, file: str) -> None:
+    policy = compiled(document(layer, {"sandbox.filesystem.denyRead": ("data",)}, file))
+    assert [rule.value.path for rule in policy.files.read_deny] == [f"{CWD}/data"]
+
+
+@pytest.mark.parametrize(
+    ("text", "path"), [("~/x", f"{HOME}/x"), ("/srv/x", "/srv/x"), ("**/.env", "/nowhere/**/.env")]
+)
+def test_what_is_not_relative_stays(text: str, path: str) -> None:
+    policy = compiled(document(Layer.PROJECT, {"sandbox.filesystem.denyRead": (text,)}, "/nowhere/.stockade/s.json"))
+    assert [rule.value.path for rule in policy.files.read_deny] == [path]
+
+
+def test_the_same_words_in_two_projects_mean_two_places_and_in_one_project_one() -> None:
+    files = [*PROJECT_FILES, "/nowhere/.stockade/settings.json"]
+    documents = [document(_layer(file), {"sandbox.filesystem.denyRead": ("secret",)}, file) for file in files]
+    policy = compiled(*documents)
+    assert [rule.value.path for rule in policy.files.read_deny] == [f"{CWD}/secret", "/nowhere/secret"]
+
+
+def test_nobody_takes_a_deny_of_the_policy_away_by_repeating_it() -> None:
+    policy = document(Layer.POLICY, {"sandbox.filesystem.denyRead": ("/nowhere/keys",)})
+    given = {"sandbox.filesystem.denyRead": ("/nowhere/keys",), "sandbox.filesystem.allowRead": ("/nowhere/keys/one",)}
+    for layer in (Layer.COMMAND_LINE, Layer.FLAG, Layer.USER):
+        rules = compiled(*sorted((policy, document(layer, given)), key=lambda one: -one.layer)).files
+        assert not judge(rules, Access.READ, "/nowhere/keys/one", Disk()).allowed

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import LockedError, SettingsError, StockadeError
-from stockade.policy.effective import Diagnosis, diagnose, effective, load_policy
+from stockade.policy.effective import WITHOUT_PROJECT, Diagnosis, diagnose, effective, load_policy
 from stockade.settings.decode import examine
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
@@ -156,3 +156,17 @@ def test_a_directory_that_is_gone_is_our_own_error(root: Path, monkeypatch: pyte
     gone.rmdir()
     with pytest.raises(StockadeError, match="does not exist any more"):
         load_policy()
+
+
+def test_what_is_wrong_with_a_project_can_be_left_out(root: Path) -> None:
+    user = write(root / ".stockade/settings.json", {"sandbox": {"enabled": 1}})
+    broken = write(root / "repo/.claude/settings.json", "{")
+    wrong = write(root / "repo/.stockade/settings.json", {"permissions": {"deny": ["Read("]}})
+    locations = Locations.here({"HOME": str(root)}, str(root / "repo"))
+    with pytest.raises(SettingsError) as caught:
+        effective(locations)
+    offered = {problem.file: WITHOUT_PROJECT in problem.hint for problem in caught.value.problems}
+    assert offered == {user: False, broken: True, wrong: True}
+    with pytest.raises(SettingsError) as caught:
+        effective(locations.but(ignore_project=True))
+    assert [problem.file for problem in caught.value.problems] == [user]

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.settings.catalog import CATALOG, HTTP_PROXY_PORT, LOCKING, Key, Kind, Loosens
+from stockade.settings.catalog import CATALOG, HTTP_PROXY_PORT, LEAVING, LOCKING, Key, Kind, Loosens
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -50,6 +50,7 @@ def test_the_settings_are_those_of_the_specification() -> None:
         "sandbox.ripgrep.command",
         "sandbox.ripgrep.args",
         "sandbox.mandatoryDenySearchDepth",
+        "sandbox.allowFlagSettings",
         "permissions.allow",
         "permissions.deny",
         "permissions.ask",
@@ -88,3 +89,31 @@ def test_the_three_locking_keys() -> None:
         "sandbox.autoAllowBashIfSandboxed",
         "sandbox.allowUnsandboxedCommands",
     ]
+
+
+def test_every_setting_that_loosens_is_a_way_out_or_known_to_be_none() -> None:
+    loose = {name for name, key in CATALOG.items() if key.loosens is not Loosens.NEVER}
+    assert loose - {key.name for key in LEAVING} == {
+        "sandbox.autoAllowBashIfSandboxed",
+        "sandbox.allowUnsandboxedCommands",
+        "sandbox.network.allowLocalBinding",
+        "sandbox.network.allowedDomains",
+        "sandbox.filesystem.allowWrite",
+        "sandbox.filesystem.allowRead",
+        "sandbox.ignoreViolations",
+        "sandbox.ripgrep.command",
+        "sandbox.ripgrep.args",
+        "sandbox.allowFlagSettings",
+        "permissions.allow",
+    }
+
+
+def test_every_list_of_places_depends_on_where_it_stands() -> None:
+    placed = {name for name, key in CATALOG.items() if key.placed}
+    assert placed == {
+        "sandbox.network.denyUnixSockets",
+        "sandbox.network.allowUnixSockets",
+        *(f"sandbox.filesystem.{name}" for name in ("allowWrite", "denyWrite", "denyRead", "allowRead")),
+        "sandbox.filesystem.allowProtected",
+        *(f"permissions.{name}" for name in ("allow", "deny", "ask")),
+    }

@@ -46,6 +46,7 @@ EVERYTHING = {
         "enableWeakerNestedSandbox": False,
         "ripgrep": {"command": "rg", "args": ["--hidden", ""]},
         "mandatoryDenySearchDepth": 10,
+        "allowFlagSettings": False,
     },
     "permissions": {"allow": ["Edit(./a)"], "deny": ["Read(./b)"], "ask": ["Bash(git push:*)"]},
 }
@@ -92,6 +93,7 @@ def test_every_setting_is_read() -> None:
             "sandbox.ripgrep.command": "rg",
             "sandbox.ripgrep.args": ("--hidden", ""),
             "sandbox.mandatoryDenySearchDepth": 10,
+            "sandbox.allowFlagSettings": False,
             "permissions.allow": ("Edit(./a)",),
             "permissions.deny": ("Read(./b)",),
             "permissions.ask": ("Bash(git push:*)",),

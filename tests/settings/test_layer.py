@@ -36,3 +36,20 @@ def test_sourced_values_compare_by_value_and_origin() -> None:
     origin = Origin(Layer.USER, "f")
     assert Sourced("a", origin) == Sourced("a", origin)
     assert Sourced("a", origin) != Sourced("a", Origin(Layer.PROJECT, "f"))
+
+
+@pytest.mark.parametrize(
+    ("layer", "scope"),
+    [
+        (Layer.DEFAULTS, ""),
+        (Layer.PROJECT, "/p/.stockade"),
+        (Layer.USER, "/p/.stockade"),
+        (Layer.LOCAL, "/p/.stockade"),
+        (Layer.FLAG, ""),
+        (Layer.POLICY, ""),
+        (Layer.COMMAND_LINE, ""),
+    ],
+)
+def test_what_a_path_is_relative_to_depends_on_the_folder_of_lower_files_alone(layer: Layer, scope: str) -> None:
+    origin = Origin(layer, "/p/.stockade/settings.json")
+    assert (origin.scope, origin.is_policy) == (scope, layer is Layer.POLICY)

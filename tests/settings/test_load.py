@@ -10,14 +10,17 @@ from hypothesis import strategies as st
 
 from stockade.errors import LockedError, SettingsError
 from stockade.settings.catalog import (
+    ALLOW_FLAG_SETTINGS,
     ALLOW_UNSANDBOXED,
     ALLOWED_DOMAINS,
     AUTO_ALLOW,
     CATALOG,
+    DENIED_DOMAINS,
     DENY,
     ENABLED,
     EXCLUDED_COMMANDS,
     FAIL_IF_UNAVAILABLE,
+    HTTP_PROXY_PORT,
     IGNORE_VIOLATIONS,
     SEARCH_DEPTH,
     Key,
@@ -378,3 +381,148 @@ def test_a_managed_file_that_others_can_change_is_said(house: House) -> None:
     file.chmod(0o666)
     (warning,) = load(house.locations).warnings
     assert warning.startswith(f"{file} is managed, but users besides root can change it")
+
+
+MANAGED = "etc/managed-settings.json"
+
+
+@pytest.mark.parametrize("place", ["flag.json", "provider"])
+def test_under_a_lock_of_the_policy_the_flag_layer_lets_nobody_out(house: House, place: str) -> None:
+    loaded = house.load(
+        {
+            MANAGED: {ENABLED.name: True},
+            place: {EXCLUDED_COMMANDS.name: ["*"], "sandbox.network.httpProxyPort": 9, DENY.name: ["Read(./x)"]},
+        }
+    )
+    assert loaded.settings.items(EXCLUDED_COMMANDS) == ()
+    assert loaded.settings.get(HTTP_PROXY_PORT) is None
+    assert [item.value for item in loaded.settings.items(DENY)] == ["Read(./x)"]
+    file = PROVIDER if place == "provider" else str(house.root / place)
+    assert loaded.warnings[-1] == (
+        f"{file}: ignored: sandbox.excludedCommands, sandbox.network.httpProxyPort; "
+        f"sandbox settings are locked by {house.root / MANAGED} (policy)"
+    )
+
+
+@pytest.mark.parametrize("text", ['{"sandbox": {"excludedCommands": ["*"]}}', "{", None])
+def test_a_policy_can_say_that_the_variable_does_not_count(house: House, text: str | None) -> None:
+    house.write(MANAGED, {"sandbox": {"allowFlagSettings": False}})
+    locations = house.locations.but(flag_file=str(house.root / "flag.json"))
+    if text is not None:
+        house.write("flag.json", text)
+    loaded = load(locations, provider=lambda: {"permissions": {"deny": ["Read(./x)"]}})
+    assert loaded.settings.items(EXCLUDED_COMMANDS) == ()
+    assert [item.value for item in loaded.settings.items(DENY)] == ["Read(./x)"], "a host program is no variable"
+    assert loaded.warnings[0] == (
+        f"STOCKADE_FLAG_SETTINGS does not count: {house.root / MANAGED} (policy) says sandbox.allowFlagSettings: "
+        f"false; {house.root / 'flag.json'} was not read"
+    )
+
+
+def test_the_highest_managed_file_says_whether_the_variable_counts(house: House) -> None:
+    said: dict[str, dict[str, object]] = {
+        "etc/managed-settings.d/10.json": {ALLOW_FLAG_SETTINGS.name: True},
+        MANAGED: {ALLOW_FLAG_SETTINGS.name: False},
+        "flag.json": {DENY.name: ["Read(./x)"]},
+    }
+    assert [item.value for item in house.load(said).settings.items(DENY)] == ["Read(./x)"]
+
+
+@pytest.mark.parametrize("place", [place for place in ORDER if PLACES[place] is not Layer.POLICY and place != "flags"])
+@pytest.mark.parametrize("value", [True, False])
+def test_nobody_else_says_whether_the_variable_counts(house: House, place: str, *, value: bool) -> None:
+    managed: dict[str, dict[str, object]] = {} if not value else {MANAGED: {ALLOW_FLAG_SETTINGS.name: False}}
+    flag: dict[str, dict[str, object]] = {
+        "flag.json": {DENY.name: ["Read(./x)"], **({ALLOW_FLAG_SETTINGS.name: value} if "flag" in place else {})}
+    }
+    loaded = house.load(managed | {place: {ALLOW_FLAG_SETTINGS.name: value}} | flag)
+    assert [item.value for item in loaded.settings.items(DENY)] == ([] if value else ["Read(./x)"])
+    assert loaded.settings.get(ALLOW_FLAG_SETTINGS) is not value
+    ignored = [warning for warning in loaded.warnings if "only managed settings can set it" in warning]
+    assert len(ignored) == (0 if value and place == "flag.json" else 1)
+
+
+@pytest.mark.parametrize("place", [place for place in ORDER if PLACES[place] < Layer.POLICY])
+@pytest.mark.parametrize("deny", [{DENIED_DOMAINS.name: ["a.example"]}, {DENY.name: ["WebFetch(domain:a.example)"]}])
+def test_where_the_policy_denies_domains_no_lower_file_names_a_proxy(
+    house: House, place: str, deny: dict[str, object]
+) -> None:
+    port: dict[str, object] = {HTTP_PROXY_PORT.name: 9}
+    assert house.load({place: port}).settings.get(HTTP_PROXY_PORT) == 9
+    loaded = house.load({MANAGED: deny, place: port})
+    assert loaded.settings.get(HTTP_PROXY_PORT) is None
+    (warning,) = (warning for warning in loaded.warnings if "httpProxyPort" in warning)
+    assert f"{house.root / MANAGED} (policy) denies domains" in warning
+    assert house.load({MANAGED: deny | {HTTP_PROXY_PORT.name: 8}, place: port}).settings.get(HTTP_PROXY_PORT) == 8
+
+
+@pytest.mark.parametrize("place", ["flags", "given.json"])
+def test_nor_does_the_command_line(house: House, place: str) -> None:
+    with pytest.raises(LockedError, match=r"sets sandbox.network.socksProxyPort, but .* denies domains"):
+        house.load({MANAGED: {DENIED_DOMAINS.name: ["a.example"]}, place: {"sandbox.network.socksProxyPort": 9}})
+
+
+LOOSE_AND_TIGHT = {
+    "sandbox": {"excludedCommands": ["*"], "allowUnsandboxedCommands": False, "network": {"allowedDomains": ["a.b"]}},
+    "permissions": {"deny": ["Read(./x)"]},
+}
+
+
+@pytest.mark.parametrize("folder", [".stockade", ".claude"])
+@pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
+@pytest.mark.parametrize("nearer", ["nothing but a repository", "a settings file"])
+@pytest.mark.parametrize("trusted", [True, False])
+def test_what_stands_above_the_project_only_tightens(
+    house: House, folder: str, name: str, nearer: str, *, trusted: bool
+) -> None:
+    place = f"home/repo/{folder}/{name}"
+    file = house.write(place, LOOSE_AND_TIGHT)
+    if trusted:
+        house.trust(place)
+    sub = house.root / "home/repo/sub"
+    (sub / ".git").mkdir(parents=True)
+    if nearer == "a settings file":
+        house.write("home/repo/sub/.stockade/settings.json", {"sandbox": {"allowUnsandboxedCommands": True}})
+    loaded = load(house.locations.but(cwd=str(sub)))
+    assert loaded.settings.items(EXCLUDED_COMMANDS) == ()
+    assert loaded.settings.items(ALLOWED_DOMAINS) == ()
+    assert loaded.settings.get(ALLOW_UNSANDBOXED) is False, "whatever stands nearer and is not trusted"
+    assert [item.value for item in loaded.settings.items(DENY)] == ["Read(./x)"]
+    words = "stands above the project that you are in, where it can only tighten; ignored: sandbox.excludedCommands, "
+    about = [warning for warning in loaded.warnings if str(file) in warning]
+    assert about == ([f"{file} {words}sandbox.network.allowedDomains"] if trusted else [])
+
+
+def test_what_the_nearest_says_counts_whole_if_it_is_trusted(house: House) -> None:
+    house.write("home/repo/.stockade/settings.json", {"sandbox": {"allowUnsandboxedCommands": False}})
+    near = "home/repo/sub/.stockade/settings.json"
+    house.write(near, {"sandbox": {"allowUnsandboxedCommands": True}})
+    house.trust(near)
+    loaded = load(house.locations.but(cwd=str(house.root / "home/repo/sub")))
+    assert loaded.settings.get(ALLOW_UNSANDBOXED) is True
+
+
+@pytest.mark.parametrize("trusted", [True, False])
+def test_to_enable_from_above_does_not_end_prompts(house: House, *, trusted: bool) -> None:
+    place = "home/repo/.stockade/settings.json"
+    file = house.write(place, {"sandbox": {"enabled": True}})
+    if trusted:
+        house.trust(place)
+    (house.root / "home/repo/sub/.git").mkdir(parents=True)
+    loaded = load(house.locations.but(cwd=str(house.root / "home/repo/sub")))
+    assert (loaded.settings.get(ENABLED), loaded.settings.get(AUTO_ALLOW)) == (True, False)
+    words = "stands above the project that you are in, where it can only tighten; commands still need approval"
+    assert loaded.warnings == (f"{file} {words}",)
+
+
+def test_a_broken_file_above_stops(house: House) -> None:
+    file = house.write("home/repo/.stockade/settings.json", "{")
+    (house.root / "home/repo/sub/.git").mkdir(parents=True)
+    (message,) = _messages(lambda: load(house.locations.but(cwd=str(house.root / "home/repo/sub"))))
+    assert message.startswith(f"{file}: is not JSON")
+
+
+def test_projects_that_are_left_out_are_named(house: House) -> None:
+    file = house.write("home/repo/.stockade/settings.json", "{")
+    loaded = load(house.locations.but(ignore_project=True))
+    assert (loaded.settings, loaded.warnings) == (EMPTY, (f"left out, as you asked (--ignore-project): {file}",))

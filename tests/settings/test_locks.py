@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from stockade.errors import LockedError
-from stockade.settings.catalog import LOCKING
+from stockade.settings.catalog import LEAVING, LOCKING
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer, Origin
 from stockade.settings.locks import Confined, Lock, admit_command_line, confine, find_lock, require_unlocked
@@ -12,6 +12,22 @@ from stockade.settings.merge import merge
 ENABLED, AUTO, UNSANDBOXED = (key.name for key in LOCKING)
 POLICY = Document(Layer.POLICY, "/etc/p.json", {ENABLED: True, "sandbox.excludedCommands": ("docker *",)})
 LOCK = Lock(Origin(Layer.POLICY, "/etc/p.json", "$.sandbox.enabled"), (ENABLED,))
+FLAG_LOCK = Lock(Origin(Layer.FLAG, "/flag.json", "$.sandbox.enabled"), (ENABLED,))
+#: A loose value of each way out.
+WAYS_OUT: dict[str, object] = {
+    "sandbox.enabled": False,
+    "sandbox.excludedCommands": ("npm",),
+    "sandbox.failIfUnavailable": False,
+    "sandbox.enableWeakerNestedSandbox": True,
+    "sandbox.network.allowUnixSockets": ("/run/docker.sock",),
+    "sandbox.network.allowAllUnixSockets": True,
+    "sandbox.network.httpProxyPort": 8080,
+    "sandbox.network.socksProxyPort": 8081,
+    "sandbox.filesystem.allowGitConfig": True,
+    "sandbox.filesystem.allowProtected": (".",),
+    "sandbox.filesystem.dangerouslyAllowOwnInstallation": True,
+    "sandbox.mandatoryDenySearchDepth": 1,
+}
 
 
 @pytest.mark.parametrize("name", [ENABLED, AUTO, UNSANDBOXED])
@@ -87,8 +103,11 @@ STAYS = {"sandbox.failIfUnavailable": True, "permissions.allow": ("Edit(/)",), "
         pytest.param(Layer.PROJECT, LOCK, LEAVES, {}, tuple(LEAVES), id="project"),
         pytest.param(Layer.USER, LOCK, LEAVES, {}, tuple(LEAVES), id="user"),
         pytest.param(Layer.LOCAL, LOCK, LEAVES, {}, tuple(LEAVES), id="local"),
-        pytest.param(Layer.FLAG, LOCK, LEAVES, LEAVES, (), id="flag may lock, so it may leave"),
+        pytest.param(Layer.FLAG, LOCK, LEAVES, {}, tuple(LEAVES), id="flag, which any user can name, below policy"),
+        pytest.param(Layer.FLAG, FLAG_LOCK, LEAVES, LEAVES, (), id="flag has locked itself"),
+        pytest.param(Layer.USER, FLAG_LOCK, LEAVES, {}, tuple(LEAVES), id="user below flag"),
         pytest.param(Layer.POLICY, LOCK, LEAVES, LEAVES, (), id="policy too"),
+        pytest.param(Layer.POLICY, FLAG_LOCK, LEAVES, LEAVES, (), id="policy above the lock of a fleet"),
         pytest.param(Layer.COMMAND_LINE, LOCK, LEAVES, LEAVES, (), id="the command line is refused elsewhere"),
         pytest.param(Layer.USER, None, LEAVES, LEAVES, (), id="no lock"),
         pytest.param(Layer.USER, LOCK, STAYS, STAYS, (), id="other lists merge, and to fail is no way out"),
@@ -110,3 +129,30 @@ def test_a_lock_keeps_the_installation_closed() -> None:
         document = Document(layer, "f", {name: True, "permissions.deny": ("Read(./x)",)})
         assert confine(document, LOCK) == Confined(document.but(values={"permissions.deny": ("Read(./x)",)}), (name,))
         assert confine(document, None) == Confined(document, ())
+
+
+def test_the_ways_out_are_all_tried_here() -> None:
+    assert list(WAYS_OUT) == [key.name for key in LEAVING]
+
+
+@pytest.mark.parametrize("layer", [Layer.PROJECT, Layer.USER, Layer.LOCAL, Layer.FLAG])
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_a_lock_takes_every_way_out(name: str, layer: Layer) -> None:
+    document = Document(layer, "/f", {name: WAYS_OUT[name]})
+    assert confine(document, LOCK) == Confined(document.but(values={}), (name,))
+
+
+@pytest.mark.parametrize("name", WAYS_OUT)
+def test_under_a_lock_the_command_line_opens_no_way_out(name: str) -> None:
+    document = Document(Layer.COMMAND_LINE, "", {name: WAYS_OUT[name]})
+    with pytest.raises(LockedError, match=f"the command line would loosen {name}, but"):
+        admit_command_line(document, LOCK, merge([Document(Layer.POLICY, "/etc/p.json", {ENABLED: True})]))
+
+
+def test_the_same_path_of_a_project_is_another_place() -> None:
+    name = "sandbox.filesystem.allowRead"
+    project = Document(Layer.PROJECT, "/p/.stockade/settings.json", {name: ("x",)})
+    given = Document(Layer.COMMAND_LINE, "", {name: ("x",)})
+    with pytest.raises(LockedError):
+        admit_command_line(given, LOCK, merge([POLICY, project]))
+    admit_command_line(given, LOCK, merge([POLICY, Document(Layer.POLICY, "/etc/q.json", {name: ("x",)})]))

@@ -16,7 +16,7 @@ from stockade.settings.catalog import (
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
 from stockade.settings.looseness import is_loose, loosens
-from stockade.settings.merge import EMPTY, settings_of
+from stockade.settings.merge import EMPTY, merge, settings_of
 
 SOME = settings_of(
     Document(
@@ -62,3 +62,11 @@ SOME = settings_of(
 def test_looseness(name: str, value: object, expected: tuple[bool, bool, bool]) -> None:
     key = CATALOG[name]
     assert (is_loose(key, value, EMPTY), loosens(key, value, EMPTY), loosens(key, value, SOME)) == expected
+
+
+def test_a_path_repeats_another_only_where_it_means_the_same() -> None:
+    key = CATALOG["sandbox.filesystem.allowWrite"]
+    than = merge([Document(Layer.PROJECT, "/p/.stockade/settings.json", {key.name: ("out",)})])
+    assert not loosens(key, ("out",), than, scope="/p/.stockade")
+    assert loosens(key, ("out",), than, scope="/p/sub/.stockade")
+    assert loosens(key, ("out",), than)

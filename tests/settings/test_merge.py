@@ -112,3 +112,20 @@ def test_merging_is_associative(high: Document, middle: Document, low: Document)
 def test_nothing_is_neutral_and_repetition_changes_nothing(document: Document) -> None:
     settings = settings_of(document)
     assert EMPTY | settings == settings | EMPTY == settings | settings == settings
+
+
+def test_the_same_path_in_two_projects_is_kept_twice_and_in_one_folder_once() -> None:
+    name = "sandbox.filesystem.denyRead"
+    documents = [
+        Document(Layer.LOCAL, "/p/sub/.stockade/settings.local.json", {name: ("secret",)}),
+        Document(Layer.PROJECT, "/p/sub/.stockade/settings.json", {name: ("secret",)}),
+        Document(Layer.PROJECT, "/p/.stockade/settings.json", {name: ("secret",)}),
+    ]
+    files = [entry.origin.file for entry in merge(documents).entries[name]]
+    assert files == ["/p/sub/.stockade/settings.local.json", "/p/.stockade/settings.json"]
+
+
+def test_words_of_another_layer_do_not_take_the_place_of_the_policys() -> None:
+    name = "sandbox.filesystem.denyRead"
+    documents = [Document(layer, "", {name: ("/secret",)}) for layer in (Layer.COMMAND_LINE, Layer.POLICY, Layer.FLAG)]
+    assert [entry.origin.layer for entry in merge(documents).entries[name]] == [Layer.COMMAND_LINE, Layer.POLICY]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.settings.content import Content
-from stockade.settings.ownership import managed_warnings
+from stockade.settings.ownership import is_strangers, managed_warnings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,3 +45,42 @@ def test_a_user_who_can_write_it_is_warned(tmp_path: Path, monkeypatch: pytest.M
 
 def test_a_directory_that_is_gone_is_no_concern(tmp_path: Path) -> None:
     assert not _is_warned(tmp_path / "gone", 0, 0o644)
+
+
+@pytest.mark.parametrize(
+    ("place", "folder", "file", "strange"),
+    [
+        pytest.param(0o755, 0o755, 0o644, False, id="in a directory of its own"),
+        pytest.param(0o1777, 0o755, 0o644, True, id="where everybody may put things"),
+        pytest.param(0o755, 0o777, 0o644, False, id="in a folder of that user that a command opened"),
+        pytest.param(0o755, 0o755, 0o666, True, id="a file that everybody may write"),
+        pytest.param(0o775, 0o775, 0o664, False, id="a group is no stranger"),
+    ],
+)
+def test_a_strangers_file_is_one_that_anybody_could_have_put_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: int, folder: int, file: int, *, strange: bool
+) -> None:
+    mine = tmp_path / ".stockade" / "settings.json"
+    mine.parent.mkdir()
+    mine.write_text("{}")
+    for path, mode in ((mine, file), (mine.parent, folder), (tmp_path, place)):
+        path.chmod(mode)
+    assert not is_strangers(str(mine)), "one's own file counts whatever the modes are"
+    if os.geteuid() == 0:
+        os.chown(mine, 4242, 4242)
+        os.chown(mine.parent, 4242, 4242)
+    else:
+        look, stat_of = os.lstat, os.stat
+        theirs = {str(mine), str(mine.parent)}
+
+        def given(found: os.stat_result, name: str) -> os.stat_result:
+            return os.stat_result((*found[:4], 4242, *found[5:])) if name in theirs else found
+
+        monkeypatch.setattr(os, "lstat", lambda name: given(look(name), name))
+        monkeypatch.setattr(os, "stat", lambda name: given(stat_of(name), name))
+    assert is_strangers(str(mine)) is strange
+
+
+def test_what_is_not_there_is_no_strangers(tmp_path: Path) -> None:
+    tmp_path.chmod(0o1777)
+    assert not is_strangers(str(tmp_path / ".stockade" / "settings.json"))

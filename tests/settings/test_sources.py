@@ -7,8 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import SettingsError
-from stockade.settings.layer import Layer
-from stockade.settings.sources import MANAGED, Locations, Source, project_directory, settings_files, sources
+from stockade.settings.layer import Layer, Origin
+from stockade.settings.sources import (
+    MANAGED,
+    Locations,
+    Source,
+    left_out,
+    project_directory,
+    project_of,
+    settings_files,
+    sources,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,7 +154,7 @@ def test_all_settings_files_there_or_not(root: Path) -> None:
     _write(root / "home/work/repo/.git/HEAD")
     _write(root / "home/work/repo/sub/.stockade/settings.json")
     locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
-    places = [root / "home", root / "home/work/repo/sub", root / "home/work/repo"]
+    places = [root / "home", root / "home/work/repo/sub", root / "home/work/repo", root / "home/work"]
     assert settings_files(locations) == (
         "/given.json",
         "/flag.json",
@@ -196,3 +205,152 @@ def test_a_user_without_any_home_is_told(root: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
     with pytest.raises(SettingsError, match="HOME: is not set, and this user is not in the user database"):
         Locations.here({}, str(root))
+
+
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make a path another user's, or (who is not root cannot) have it look so."""
+    if os.geteuid() == 0:
+        os.chown(path, 4242, 4242)
+        return
+    look = os.lstat
+
+    def looked(name: str) -> os.stat_result:
+        found = look(name)
+        return os.stat_result((*found[:4], 4242, *found[5:])) if os.fspath(name) == str(path) else found
+
+    monkeypatch.setattr(os, "lstat", looked)
+
+
+def _above(locations: Locations) -> list[str]:
+    return [source.file for source in sources(locations) if source.above]
+
+
+def test_every_file_farther_up_counts_nearest_first_and_only_to_tighten(root: Path) -> None:
+    for name in NAMES:
+        _write(root / "home/work/repo/sub" / name)
+    _write(root / "home/work/repo/.stockade/settings.json")
+    _write(root / "home/work/.claude/settings.local.json")
+    repo, work = root / "home/work/repo", root / "home/work"
+    shared = [
+        *(f"{place}/{folder}/settings.json" for place in (repo, work) for folder in (".stockade", ".claude")),
+    ]
+    local = [name.replace("settings.json", "settings.local.json") for name in shared]
+    assert _above(_locations(root)) == [*local, *shared]
+    assert [source.file for source in sources(_locations(root)) if source.project and not source.above] == [
+        f"{repo}/sub/{name}" for name in NAMES
+    ]
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        pytest.param(".git/HEAD", id="a repository"),
+        pytest.param(".git", id="a file of git"),
+        *(pytest.param(name, id=name) for name in NAMES),
+    ],
+)
+def test_nothing_that_a_command_plants_on_the_way_hides_a_project(root: Path, planted: str) -> None:
+    mine = root / "home/work/repo/.stockade/settings.json"
+    _write(mine)
+    locations = _locations(root, "home/work/repo/sub/deep")
+    assert not _above(locations)
+    _write(root / "home/work/repo/sub" / planted)
+    assert str(mine) in _above(locations)
+
+
+def test_nor_does_an_open_directory(root: Path) -> None:
+    mine = root / "home/work/repo/.stockade/settings.json"
+    _write(mine)
+    locations = _locations(root)
+    (root / "home/work/repo").chmod(0o777)
+    assert str(mine) in _above(locations)
+    mine.chmod(0o666)
+    mine.parent.chmod(0o777)
+    assert str(mine) in _above(locations)
+
+
+def test_the_name_by_which_somebody_came_counts_too(root: Path) -> None:
+    _write(root / "home/work/repo/.stockade/settings.json")
+    (root / "elsewhere").mkdir()
+    (root / "home/work/repo/sub").symlink_to(root / "elsewhere")
+    name = root / "home/work/repo/sub"
+    by_argument = Locations.here({"HOME": str(root / "home")}, str(name))
+    assert (by_argument.cwd, by_argument.entered) == (str(root / "elsewhere"), str(name))
+    assert _above(by_argument)[2:] == [
+        f"{root}/home/work/repo/.stockade/settings.json",
+        f"{root}/home/work/repo/.claude/settings.json",
+    ]
+    assert f"{root}/home/work/repo/.stockade/settings.json" in settings_files(by_argument)
+    assert project_directory(by_argument) == str(root / "elsewhere")
+
+
+@pytest.mark.parametrize(
+    ("name", "entered"),
+    [
+        pytest.param("{root}/link", "{root}/link", id="a link to here"),
+        pytest.param("{root}/real", "", id="no link"),
+        pytest.param("{root}/other", "", id="stale"),
+        pytest.param("link", "", id="relative"),
+        pytest.param("", "", id="not set"),
+    ],
+)
+def test_the_shell_says_how_somebody_came(root: Path, monkeypatch: pytest.MonkeyPatch, name: str, entered: str) -> None:
+    for folder in ("real", "other"):
+        (root / folder).mkdir()
+    (root / "link").symlink_to("real")
+    monkeypatch.chdir(root / "real")
+    found = Locations.here({"HOME": "/home/ann", "PWD": name.format(root=root)})
+    assert (found.cwd, found.entered) == (str(root / "real"), entered.format(root=root))
+
+
+def test_projects_can_be_left_out(root: Path) -> None:
+    file = root / "home/work/repo/.claude/settings.json"
+    _write(file)
+    locations = _locations(root)
+    assert left_out(locations) == ()
+    ignoring = locations.but(ignore_project=True)
+    assert not any(source.project for source in sources(ignoring))
+    assert left_out(ignoring) == (str(file),)
+    assert settings_files(ignoring) == settings_files(locations)
+
+
+@pytest.mark.parametrize("place", ["tmp", "tmp/mine"])
+def test_in_an_open_directory_what_a_stranger_put_is_not_read(
+    root: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    locations = _locations(root, "tmp/mine")
+    (root / place).chmod(0o1777)
+    file = root / place / ".stockade/settings.json"
+    _write(file)
+    give_away(file.parent, monkeypatch)
+    assert str(file) not in [source.file for source in sources(locations)]
+    assert left_out(locations) == (str(file),)
+    assert project_directory(locations) == str(root / "tmp/mine")
+    (root / place).chmod(0o755)
+    assert str(file) in [source.file for source in sources(locations)]
+
+
+@pytest.mark.parametrize(
+    ("layer", "file", "project"),
+    [
+        pytest.param(Layer.PROJECT, "/p/.stockade/settings.json", "/p", id="shared"),
+        pytest.param(Layer.LOCAL, "/p/.claude/settings.local.json", "/p", id="local"),
+        pytest.param(Layer.LOCAL, "/home/.stockade/settings.local.json", None, id="local of home"),
+        pytest.param(Layer.USER, "/home/.stockade/settings.json", None, id="user"),
+        pytest.param(Layer.COMMAND_LINE, "/p/.stockade/settings.json", None, id="given"),
+        pytest.param(Layer.POLICY, "/p/.stockade/settings.json", None, id="managed"),
+        pytest.param(Layer.PROJECT, "/p/other/settings.json", None, id="no folder of settings"),
+        pytest.param(Layer.LOCAL, "", None, id="no file"),
+    ],
+)
+def test_whose_project_said_it(layer: Layer, file: str, project: str | None) -> None:
+    assert project_of(Origin(layer, file), "/home") == project
+
+
+def test_a_link_to_home_hides_no_project_either(root: Path) -> None:
+    _write(root / "home/work/repo/.stockade/settings.json")
+    (root / "home/work/repo/sub").symlink_to(root / "home")
+    locations = Locations.here({"HOME": str(root / "home")}, str(root / "home/work/repo/sub"))
+    assert locations.cwd == str(root / "home")
+    assert f"{root}/home/work/repo/.stockade/settings.json" in _above(locations)
+    assert not any(source.project and not source.above for source in sources(locations))

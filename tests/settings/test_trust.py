@@ -56,12 +56,19 @@ def test_trust_is_in_the_exact_bytes(home: Path, file: str) -> None:
     assert [is_trusted(str(home), file, content) for content in (b"x", b"x ", b"")] == [True, False, False]
 
 
-def test_trust_is_in_the_real_path(home: Path, file: str) -> None:
-    link, other = home / "link", home / "other"
-    link.symlink_to(file)
-    other.write_bytes(b"x")
-    trust(str(home), str(link), b"x")
-    assert [is_trusted(str(home), str(path), b"x") for path in (file, link, other)] == [True, True, False]
+def test_trust_is_in_a_place_of_a_project_whatever_links_lead_to_the_project(home: Path) -> None:
+    project, entrance, planted = home / "project", home / "entrance", home / "project" / "sub"
+    file = project / ".stockade" / "settings.json"
+    for folder in (file.parent, planted):
+        folder.mkdir(parents=True)
+    file.write_bytes(b"x")
+    entrance.symlink_to(project)
+    (planted / ".stockade").symlink_to(file.parent)
+    trust(str(home), str(entrance / ".stockade" / "settings.json"), b"x")
+    assert list(trusted(str(home))) == [str(file.resolve())]
+    assert is_trusted(str(home), str(file), b"x")
+    # There the same words would be about other places.
+    assert not is_trusted(str(home), str(planted / ".stockade" / "settings.json"), b"x")
 
 
 def test_newer_content_replaces_older_and_untrust_forgets(home: Path, file: str) -> None:

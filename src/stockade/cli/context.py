@@ -47,6 +47,8 @@ def context(options: PolicyOptions, shown: Terminal, locations: Locations | None
     from stockade.policy.effective import effective
 
     place = here(locations, options.settings)
+    if options.ignore_project:
+        place = place.but(ignore_project=True)
     found = effective(place, flags=flags.document(options))
     for warning in found.warnings:
         shown.warn(warning)

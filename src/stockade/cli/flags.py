@@ -40,6 +40,7 @@ class PolicyOptions(Options):
     """What the flags of this module parse to."""
 
     settings: str | None
+    ignore_project: bool
     sandbox: bool | None
     sandbox_mode: str | None
     json: bool
@@ -49,6 +50,9 @@ def configure(parser: Parser) -> None:
     """Add the flags that every command takes which looks at the policy."""
     group = parser.add_argument_group("settings for this call, above all files")
     group.add_argument("-s", "--settings", metavar="FILE", help="a settings file; srt's flat shape is read too")
+    group.add_argument(
+        "--ignore-project", action="store_true", help="leave the settings files of the project, and above it, out"
+    )
     group.add_argument("--sandbox", action="either", help="turn the sandbox on or off")
     group.add_argument("--sandbox-mode", choices=tuple(MODES), help="auto, strict or off")
     for name, (key, metavar) in LISTS.items():

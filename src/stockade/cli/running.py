@@ -131,6 +131,14 @@ class Source:
         self._read = _context(*self._given)
         return self._read.policy
 
+    def hint(self, error: StockadeError, command: Command | None) -> str:
+        """Return what to do about a failure under this policy."""
+        if self._read is None:
+            return error.hint
+        from stockade.cli.hindrance import hint
+
+        return hint(error, self._read.policy, command)
+
     def live(self) -> LivePolicy:
         """Begin to follow the files."""
         from stockade.policy.effective import Effective
@@ -145,8 +153,10 @@ class Source:
 def _context(options: RunOptions, shown: Terminal, locations: Locations | None) -> Context:
     """Return what holds here, or in the directory that was named."""
     if options.directory is not None:
+        name = os.path.join(os.environ.get("PWD") or os.getcwd(), options.directory)
         try:
             os.chdir(options.directory)
+            os.environ["PWD"] = name  # as a shell's cd has it: settings are looked for by both names
         except OSError as error:
             message = f"cannot work in {options.directory!a}: {error.strerror}"
             raise StockadeError(message, "give --directory a directory that exists") from error
@@ -315,6 +325,7 @@ def conducted(
     held = limits(options)
     doors = published(options)
     forwarding = Forwarding()
+    source = Source(options, shown, locations)
     try:
         walls = early_walls(os.environ, options.observe or "auto")
         from stockade.sandbox import shell
@@ -322,7 +333,6 @@ def conducted(
         from stockade.sandbox.following import Following
         from stockade.sandbox.session import NO_LIMITS
 
-        source = Source(options, shown, locations)
         sandbox = BlockingSandbox(source.policy, limits=held or NO_LIMITS, walls=walls)
         sandbox.session.follow(Following(source.live))
         with sandbox:
@@ -332,6 +342,7 @@ def conducted(
     except Interrupted as interrupted:
         return 128 + interrupted.number
     except StockadeError as error:
+        error.hint = source.hint(error, command)
         status = forwarding.unrunnable()
         if status is None:
             raise

@@ -53,6 +53,8 @@ def wrapped(options: Options, command: str | list[str]) -> list[str]:
     argv = [sys.executable, "-P", "-m", "stockade", "run", "-C", os.path.realpath(options.directory or ".")]
     if options.settings:
         argv += ["--settings", os.path.realpath(options.settings)]
+    if options.ignore_project:
+        argv.append("--ignore-project")
     for name in flags.LISTS:
         items: list[str] = getattr(options, name)
         argv += [f"--{name.replace('_', '-')}={item}" for item in items]

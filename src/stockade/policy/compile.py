@@ -3,8 +3,9 @@
 The only module that knows what a setting is for. All mistakes of all files are collected before it raises. One kind of
 text is passed over with a note: a ``Bash`` rule that allows what no pattern can say (a compound line, a substitution).
 Claude Code saves such rules by itself; to leave them out allows less, never more. A deny is never passed over.
-Relative paths refer to the session's working directory; in permission rules of a ``.claude`` file a
-single leading slash means the directory of the project (or ``~/.claude``), as Claude Code has it.
+Relative paths in a project's file refer to the directory of that project, wherever below it the session works; all
+others to the session's working directory. In permission rules of a ``.claude`` file a single leading slash means the
+directory of the project (or ``~/.claude``), as Claude Code has it.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from stockade.policy.path_pattern import PathPattern
 from stockade.settings import catalog
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.problem import Problem
+from stockade.settings.sources import project_of
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -117,7 +119,7 @@ class _Reader:
         return tuple(self._notes)
 
     def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
-        return self._each(self._settings.items(key), lambda item: self._path(item.value))
+        return _once(self._each(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
 
     def domains(self, key: Key[Texts]) -> tuple[Sourced[DomainPattern], ...]:
         deny = key is catalog.DENIED_DOMAINS
@@ -139,18 +141,18 @@ class _Reader:
         deny = key is catalog.DENY
         walls = key is not catalog.ASK
         return _Rules(
-            domains=self._meaning(rules if walls else (), lambda rule: _domain(rule.value, deny=deny)),
-            edits=self._meaning(rules if walls else (), lambda rule: self._edit(rule, deny=deny)),
-            reads=self._meaning(rules if deny else (), self._read),
-            commands=self._meaning(rules, lambda rule: self._command(rule, allow=key is catalog.ALLOW)),
+            domains=_once(self._meaning(rules if walls else (), lambda rule: _domain(rule.value, deny=deny))),
+            edits=_once(self._meaning(rules if walls else (), lambda rule: self._edit(rule, deny=deny))),
+            reads=_once(self._meaning(rules if deny else (), self._read)),
+            commands=_once(self._meaning(rules, lambda rule: self._command(rule, allow=key is catalog.ALLOW))),
         )
 
     def finish(self) -> None:
         if self._problems:
             raise SettingsError(self._problems)
 
-    def _path(self, text: str, base: str | None = None) -> PathPattern:
-        return PathPattern.parse(text, cwd=self._cwd, home=self._home, base=base)
+    def _path(self, text: str, origin: Origin, base: str | None = None) -> PathPattern:
+        return PathPattern.parse(text, cwd=self._anchor(origin), home=self._home, base=base)
 
     def _edit(self, rule: Sourced[Rule], *, deny: bool) -> PathPattern | None:
         if rule.value.tool != "Edit":
@@ -158,7 +160,7 @@ class _Reader:
         if rule.value.content is None:
             # A bare `Edit` lets an agent's own editor work without asking; it opens no wall. Denied, it closes all.
             return PathPattern.literal("/") if deny else None
-        return self._path(rule.value.content, self._base(rule.origin))
+        return self._path(rule.value.content, rule.origin, self._base(rule.origin))
 
     def _read(self, rule: Sourced[Rule]) -> PathPattern | None:
         if rule.value.tool != "Read":
@@ -166,7 +168,7 @@ class _Reader:
         if rule.value.content is None:
             message = "Read without a path would hide every file, and no command could start"
             raise InvalidTextError(message, "name a path: Read(./secrets)")
-        return self._path(rule.value.content, self._base(rule.origin))
+        return self._path(rule.value.content, rule.origin, self._base(rule.origin))
 
     def _command(self, rule: Sourced[Rule], *, allow: bool) -> CommandPattern | None:
         if rule.value.tool != "Bash":
@@ -179,6 +181,10 @@ class _Reader:
         why = "it is not the plain words of one command"
         self._notes.append(f'{escape(_where(rule.origin))}: "{escape(rule.value.text, 60)}" allows nothing: {why}')
         return None
+
+    def _anchor(self, origin: Origin) -> str:
+        """Return what relative paths start at: the project of a project's file, else where the session works."""
+        return project_of(origin, self._home) or self._cwd
 
     def _base(self, origin: Origin) -> str | None:
         """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""
@@ -203,6 +209,14 @@ class _Reader:
     ) -> tuple[Sourced[T], ...]:
         found = self._each(rules, parse)
         return tuple(Sourced(item.value, item.origin) for item in found if item.value is not None)
+
+
+def _once(items: Iterable[Sourced[U]]) -> tuple[Sourced[U], ...]:
+    """Drop what was said before: the same text in two files may mean two places, and may mean one."""
+    first: dict[tuple[U, bool], Sourced[U]] = {}
+    for item in items:
+        first.setdefault((item.value, item.origin.is_policy), item)
+    return tuple(first.values())
 
 
 # Most settings have neither exclusions nor rules, and need not know what these mean.

@@ -2,14 +2,15 @@
 
 Settings know the shape of a file, the policy what its texts mean; here the two are joined, so that one run reports all.
 Rules: a file that is partly wrong is still searched for mistakes of meaning; of two complaints about the same place the
-one about its shape is kept; problems come by file, the highest first, and by path.
+one about its shape is kept; problems come by file, the highest first, and by path. What is wrong with the file of a
+project stops the run like any other, but a stranger may have written it: its hint says how to go on without.
 """
 
 from __future__ import annotations
 
 import os
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import SettingsError
 from stockade.policy.compile import compile_policy
 from stockade.settings.load import read, settle
@@ -18,12 +19,16 @@ from stockade.settings.sources import Locations
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Collection, Iterable, Mapping
 
     from stockade.policy.model import SandboxPolicy
     from stockade.settings.document import Document
     from stockade.settings.load import Loaded, Provider, Reading
     from stockade.settings.problem import Problem
+
+
+#: How to go on where a project's files stop the run.
+WITHOUT_PROJECT: Final = "To run commands without the settings of this project: stockade run --ignore-project"
 
 
 class Effective(Value):
@@ -95,7 +100,14 @@ def _all_problems(reading: Reading, flags: Document | None, first: tuple[Problem
     for document in documents:
         by_file[document.file] = [*diagnose(document, by_file[document.file], cwd=cwd, home=home).problems]
     found = (problem for problems in by_file.values() for problem in problems)
-    return tuple(dict.fromkeys((*found, *first)))
+    projects = {one.source.file for one in reading.sources if one.source.project} | set(reading.unreadable)
+    return tuple(_with_way_out(problem, projects) for problem in dict.fromkeys((*found, *first)))
+
+
+def _with_way_out(problem: Problem, projects: Collection[str]) -> Problem:
+    if problem.file not in projects:
+        return problem
+    return problem.but(hint=f"{problem.hint} {WITHOUT_PROJECT}".strip())
 
 
 def _in_order(path: str) -> list[tuple[int, str]]:

@@ -48,6 +48,7 @@ _SHELL: Final = "a shell on the host runs it at its start"
 _EDITOR: Final = "an editor on the host runs what it names"
 _GIT: Final = "git on the host obeys it and can be made to run programs by it"
 _AGENT: Final = "an agent on the host obeys it"
+_WALLS: Final = "it holds what a project denies to commands"
 _OPENED: Final = "an editor on the host that opens this directory runs programs that it names"
 _STARTED: Final = "an agent on the host that starts in this directory obeys it"
 _ELSEWHERE: Final = "git on the host takes hooks and config from where it leads"
@@ -78,6 +79,7 @@ INNER: Final[Mapping[str, Mapping[str, str]]] = {
         "settings.json": _AGENT,
         "settings.local.json": _AGENT,
     },
+    ".stockade": {"settings.json": _WALLS, "settings.local.json": _WALLS},
     ".cursor": {"mcp.json": _AGENT, "hooks.json": _AGENT},
     ".gemini": {"settings.json": _AGENT},
     ".codex": {"config.toml": _AGENT},
@@ -89,8 +91,9 @@ INNER: Final[Mapping[str, Mapping[str, str]]] = {
     },
 }
 #: Names that may be made at the root of a writable tree, too: to keep each of them from being made would fill the
-#: directory with placeholders. What a command makes there is set aside, as it is below the root.
-UNKEPT: Final = frozenset({".zed", ".helix", ".cursor", ".gemini", ".codex"})
+#: directory with placeholders. What a command makes there is set aside, as it is below the root; but not settings of
+#: ours, for what nobody has trusted in them can only tighten.
+UNKEPT: Final = frozenset({".zed", ".helix", ".cursor", ".gemini", ".codex", ".stockade"})
 #: Names that programs of the host obey in whatever directory they are opened in, with why; made below the root of a
 #: writable tree, they are set aside (``stockade.filesystem.inspection``). Of a directory with entries only those count.
 #: Any setting of an editor may be an extension's that names a program, so its settings count whatever they say. Left

@@ -38,7 +38,7 @@ class Loosens(Enum):
 
 
 class Key(Value, Generic[T]):
-    """One setting. ``name`` is its dotted JSON path."""
+    """One setting. ``name`` is its dotted JSON path. ``placed``: what its texts mean depends on where they stand."""
 
     name: str
     kind: Kind
@@ -47,6 +47,7 @@ class Key(Value, Generic[T]):
     meaning: str
     low: int = 0
     high: int = 0
+    placed: bool = False
 
     @property
     def path(self) -> str:
@@ -87,7 +88,12 @@ EXCLUDED_COMMANDS: Final = Key[Texts](
     "sandbox.excludedCommands", Kind.TEXTS, (), Loosens.ALWAYS, "Commands that run outside the sandbox."
 )
 UNIX_SOCKETS: Final = Key[Texts](
-    "sandbox.network.allowUnixSockets", Kind.TEXTS, (), Loosens.ALWAYS, "Unix sockets that commands may connect to."
+    "sandbox.network.allowUnixSockets",
+    Kind.TEXTS,
+    (),
+    Loosens.ALWAYS,
+    "Unix sockets that commands may connect to.",
+    placed=True,
 )
 ALL_UNIX_SOCKETS: Final = Key(
     "sandbox.network.allowAllUnixSockets",
@@ -102,6 +108,7 @@ DENIED_UNIX_SOCKETS: Final = Key[Texts](
     (),
     Loosens.NEVER,
     "Unix sockets that commands may never connect to; a deny wins over every allow.",
+    placed=True,
 )
 LOCAL_BINDING: Final = Key(
     "sandbox.network.allowLocalBinding",
@@ -135,16 +142,36 @@ DENIED_DOMAINS: Final = Key[Texts](
     "sandbox.network.deniedDomains", Kind.TEXTS, (), Loosens.NEVER, "Hosts that commands may never reach."
 )
 ALLOW_WRITE: Final = Key[Texts](
-    "sandbox.filesystem.allowWrite", Kind.TEXTS, (), Loosens.ALWAYS, "Paths that commands may write."
+    "sandbox.filesystem.allowWrite",
+    Kind.TEXTS,
+    (),
+    Loosens.ALWAYS,
+    "Paths that commands may write.",
+    placed=True,
 )
 DENY_WRITE: Final = Key[Texts](
-    "sandbox.filesystem.denyWrite", Kind.TEXTS, (), Loosens.NEVER, "Paths that commands may never write."
+    "sandbox.filesystem.denyWrite",
+    Kind.TEXTS,
+    (),
+    Loosens.NEVER,
+    "Paths that commands may never write.",
+    placed=True,
 )
 DENY_READ: Final = Key[Texts](
-    "sandbox.filesystem.denyRead", Kind.TEXTS, (), Loosens.NEVER, "Paths that commands may not read."
+    "sandbox.filesystem.denyRead",
+    Kind.TEXTS,
+    (),
+    Loosens.NEVER,
+    "Paths that commands may not read.",
+    placed=True,
 )
 ALLOW_READ: Final = Key[Texts](
-    "sandbox.filesystem.allowRead", Kind.TEXTS, (), Loosens.ALWAYS, "Paths inside a read deny that are open again."
+    "sandbox.filesystem.allowRead",
+    Kind.TEXTS,
+    (),
+    Loosens.ALWAYS,
+    "Paths inside a read deny that are open again.",
+    placed=True,
 )
 ALLOW_GIT_CONFIG: Final = Key(
     "sandbox.filesystem.allowGitConfig",
@@ -160,6 +187,7 @@ ALLOW_PROTECTED: Final = Key[Texts](
     Loosens.ALWAYS,
     "Paths below a writable root where commands may leave what programs of the host obey: repositories with hooks or "
     "config of any kind, settings of editors and agents. What exists when a command starts stays protected.",
+    placed=True,
 )
 ALLOW_OWN_INSTALLATION: Final = Key(
     "sandbox.filesystem.dangerouslyAllowOwnInstallation",
@@ -198,9 +226,26 @@ SEARCH_DEPTH: Final = Key(
     low=1,
     high=10,
 )
-ALLOW: Final = Key[Texts]("permissions.allow", Kind.TEXTS, (), Loosens.ALWAYS, "Rules that allow, such as Edit(./out).")
-DENY: Final = Key[Texts]("permissions.deny", Kind.TEXTS, (), Loosens.NEVER, "Rules that deny; a deny always wins.")
-ASK: Final = Key[Texts]("permissions.ask", Kind.TEXTS, (), Loosens.NEVER, "Rules that ask each time.")
+ALLOW_FLAG_SETTINGS: Final = Key(
+    "sandbox.allowFlagSettings",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_TRUE,
+    "The file named by the variable STOCKADE_FLAG_SETTINGS counts. Only managed settings can say so; elsewhere it has "
+    "no effect.",
+)
+ALLOW: Final = Key[Texts](
+    "permissions.allow",
+    Kind.TEXTS,
+    (),
+    Loosens.ALWAYS,
+    "Rules that allow, such as Edit(./out).",
+    placed=True,
+)
+DENY: Final = Key[Texts](
+    "permissions.deny", Kind.TEXTS, (), Loosens.NEVER, "Rules that deny; a deny always wins.", placed=True
+)
+ASK: Final = Key[Texts]("permissions.ask", Kind.TEXTS, (), Loosens.NEVER, "Rules that ask each time.", placed=True)
 
 CATALOG: Final[Mapping[str, Key[object]]] = {
     key.name: key  # type: ignore[misc]  # a Key of anything is stored as a Key of object
@@ -230,6 +275,7 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         RIPGREP_COMMAND,
         RIPGREP_ARGS,
         SEARCH_DEPTH,
+        ALLOW_FLAG_SETTINGS,
         ALLOW,
         DENY,
         ASK,
@@ -239,8 +285,31 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
 #: Set by an administrator or a fleet, any of these locks the sandbox settings.
 LOCKING: Final = (ENABLED, AUTO_ALLOW, ALLOW_UNSANDBOXED)
 
-#: These let a command leave the walls altogether; under a lock only who may lock can set them.
-LEAVING: Final = (EXCLUDED_COMMANDS, FAIL_IF_UNAVAILABLE, ALLOW_OWN_INSTALLATION)
+#: Only managed settings can set these; elsewhere they have no effect.
+MANAGED_ONLY: Final = (ALLOW_FLAG_SETTINGS,)
+
+#: The ways out of the walls. Under a lock only its own layer and those above can open them, for no deny of the
+#: administrator would hold behind them. Left out, because denies hold against them or nothing leaves by them:
+#: - allowedDomains, allowWrite, allowRead, permissions.allow: they open a wall here or there; a deny wins.
+#: - autoAllowBashIfSandboxed, allowUnsandboxedCommands: who is asked, and whether; a lock is made of them, so that who
+#:   cares sets them, and a higher layer wins.
+#: - allowLocalBinding: the host comes in by a port, nothing goes out by it.
+#: - ignoreViolations: what is said, not what is allowed.
+#: - ripgrep: accepted for files of other tools; no program is started for it (``stockade.filesystem.search``).
+LEAVING: Final = (
+    ENABLED,  # false: no walls at all
+    EXCLUDED_COMMANDS,  # run outside
+    FAIL_IF_UNAVAILABLE,  # false: run bare where walls cannot be had
+    WEAKER_NESTED,  # walls that the administrator did not mean
+    UNIX_SOCKETS,  # a daemon behind a socket (containers, keys, a desktop's bus) acts outside for who asks it
+    ALL_UNIX_SOCKETS,
+    HTTP_PROXY_PORT,  # a proxy that is not ours knows no denied domain
+    SOCKS_PROXY_PORT,
+    ALLOW_GIT_CONFIG,  # what git on the host obeys later runs outside
+    ALLOW_PROTECTED,  # likewise what editors and agents obey
+    ALLOW_OWN_INSTALLATION,  # the program that builds the walls
+    SEARCH_DEPTH,  # less: protected files below are not found
+)
 
 #: What a mode sets: `strict` leaves no way out and asks each time; `auto` trusts the walls; `off` has none.
 MODES: Final[dict[str, dict[str, bool]]] = {

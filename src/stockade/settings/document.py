@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, TypeVar, cast
 from stockade.settings.flat import flat_path
-from stockade.settings.layer import Origin
+from stockade.settings.layer import Origin, scope_of
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -23,6 +23,11 @@ class Document(Value):
     file: str
     values: Mapping[str, object]
     flat: bool = False
+
+    @property
+    def scope(self) -> str:
+        """As of its origins."""
+        return scope_of(self.layer, self.file)
 
     def get(self, key: Key[T]) -> T | None:
         """Return what this source says about a key, or None if it says nothing."""

@@ -1,8 +1,8 @@
 """All layers at once: read, decode, locks, trust, merge.
 
 Every problem of every file is reported together, and any of them stops the run: settings are never
-looser because a file could not be read. What is not trusted only tightens; what has no effect is a
-warning, one line each.
+looser because a file could not be read. What is not trusted, or stands above the project, only tightens;
+what has no effect is a warning, one line each.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import SettingsError
 from stockade.escape import escape
-from stockade.settings.catalog import AUTO_ALLOW
+from stockade.settings.catalog import ALLOW_FLAG_SETTINGS, AUTO_ALLOW, MANAGED_ONLY
 from stockade.settings.content import read_content
 from stockade.settings.decode import examine
+from stockade.settings.foreign_proxy import find_deny, require_ours, without_foreign_proxy
 from stockade.settings.layer import Layer
 from stockade.settings.locks import Lock, admit_command_line, confine, find_lock
 from stockade.settings.merge import Settings, merge
 from stockade.settings.ownership import managed_warnings
 from stockade.settings.problem import Problem, whole_file
-from stockade.settings.sources import FLAG_VARIABLE, Source, settings_files, sources
+from stockade.settings.sources import FLAG_VARIABLE, Source, left_out, settings_files, sources
 from stockade.settings.tighten import Tightened, tighten
 from stockade.settings.trust import is_trusted
 from stockade.value import Value
@@ -54,11 +55,16 @@ class Loaded(Value):
 
 
 class Reading(Value):
-    """Every source that is there, the highest first, as far as it could be read, and all that is wrong with them."""
+    """Every source that is there, the highest first, as far as it could be read, and all that is wrong with them.
+
+    ``unreadable`` are the files of projects that are there but could not be read.
+    """
 
     locations: Locations
     sources: tuple[_Read, ...]
     problems: tuple[Problem, ...]
+    warnings: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[Document, ...]:
@@ -79,20 +85,26 @@ def read(locations: Locations, *, provider: Provider | None = None) -> Reading:
     """Read the sources of all layers. What is wrong with one is kept, not raised, so that all can be reported."""
     sources_read: list[_Read] = []
     problems: list[Problem] = []
+    warnings = list(_left_out(locations))
+    unreadable: list[str] = []
     try:
         places = sources(locations)
     except SettingsError as error:
         return Reading(locations, (), error.problems)
     for source in places if provider is None else _with_provider(places):
+        if source.layer is Layer.FLAG and source is not _PROVIDED and (no := _uncounted(sources_read)):
+            warnings.append(f"{FLAG_VARIABLE} does not count: {no}; {escape(source.file)} was not read")
+            continue
         try:
             one = _read(source, provider)
         except SettingsError as error:
             problems += error.problems
+            unreadable += [source.file] if source.project else []
             continue
         if one is not None:
             sources_read.append(one)
             problems += one.problems
-    return Reading(locations, tuple(sources_read), tuple(problems))
+    return Reading(locations, tuple(sources_read), tuple(problems), tuple(warnings), tuple(unreadable))
 
 
 def settle(reading: Reading, *, flags: Document | None = None) -> Loaded:
@@ -101,13 +113,15 @@ def settle(reading: Reading, *, flags: Document | None = None) -> Loaded:
         raise SettingsError(reading.problems)
     lock = find_lock(reading.documents)
     confined, overruled = _apply_lock(reading.sources, lock)
-    trusted, warnings = _apply_trust(confined, reading.locations.home)
+    filtered, unfiltered = _apply_denies(confined)
+    trusted, warnings = _apply_trust(filtered, reading.locations.home)
     documents = trusted if flags is None else (flags, *trusted)
     _admit(documents, lock)
+    said = (warning for one in reading.sources for warning in one.warnings)
     return Loaded(
         merge(documents),
         documents,
-        (*(warning for one in reading.sources for warning in one.warnings), *overruled, *warnings),
+        (*reading.warnings, *said, *overruled, *unfiltered, *warnings),
         lock,
         settings_files(reading.locations),
     )
@@ -144,7 +158,36 @@ def _read(source: Source, provider: Provider | None) -> _Read | None:
 def _decoded(source: Source, data: bytes, warnings: tuple[str, ...]) -> _Read:
     flat = source.layer is Layer.COMMAND_LINE
     decoded = examine(data, source.layer, source.file, foreign=source.foreign, flat=flat)
-    return _Read(source, data, decoded.document, (*warnings, *decoded.warnings), decoded.problems)
+    document, idle = _without_idle(decoded.document)
+    return _Read(source, data, document, (*warnings, *decoded.warnings, *idle), decoded.problems)
+
+
+def _without_idle(document: Document) -> tuple[Document, tuple[str, ...]]:
+    """Take away what only managed settings can say."""
+    names = [key.name for key in MANAGED_ONLY if key.name in document.values]
+    if document.layer is Layer.POLICY or not names:
+        return document, ()
+    values = {name: value for name, value in document.values.items() if name not in names}
+    warning = f"{escape(document.file)}: ignored: {', '.join(names)}; only managed settings can set it"
+    return document.but(values=values), (warning,)
+
+
+def _uncounted(read: Iterable[_Read]) -> str:
+    """Return which managed file says that the variable does not count, if the highest that speaks of it does."""
+    said = (one.document for one in read if one.document.layer is Layer.POLICY)
+    first = next((one for one in said if one.get(ALLOW_FLAG_SETTINGS) is not None), None)
+    if first is None or first.get(ALLOW_FLAG_SETTINGS):
+        return ""
+    return f"{first.origin(ALLOW_FLAG_SETTINGS)} says {ALLOW_FLAG_SETTINGS.name}: false"
+
+
+def _left_out(locations: Locations) -> Iterable[str]:
+    files = ", ".join(map(escape, left_out(locations)))
+    if not files:
+        return ()
+    if locations.ignore_project:
+        return (f"left out, as you asked (--ignore-project): {files}",)
+    return (f"not read, for they are another user's where everybody may put files: {files}",)
 
 
 def _provide(provider: Provider) -> bytes:
@@ -173,6 +216,16 @@ def _apply_lock(read: tuple[_Read, ...], lock: Lock | None) -> tuple[tuple[_Read
     return tuple(kept), tuple(warnings)
 
 
+def _apply_denies(read: tuple[_Read, ...]) -> tuple[tuple[_Read, ...], tuple[str, ...]]:
+    """Take from each document below the policy the proxies behind which the policy's denied domains do not hold."""
+    deny = find_deny(one.document for one in read)
+    if deny is None:
+        return read, ()
+    cut = [(one, *without_foreign_proxy(one.document, deny)) for one in read]
+    kept = tuple(one.but(document=document) for one, document, _ in cut)
+    return kept, tuple(warning for _, _, warning in cut if warning)
+
+
 def _apply_trust(read: tuple[_Read, ...], home: str) -> tuple[tuple[Document, ...], tuple[str, ...]]:
     """Cut untrusted documents down, the lowest first, each compared with all else that counts."""
     counting = {index: one.document for index, one in enumerate(read) if not one.source.project}
@@ -183,8 +236,9 @@ def _apply_trust(read: tuple[_Read, ...], home: str) -> tuple[tuple[Document, ..
             continue
         tightened = tighten(one.document, merge(_in_order(counting)))
         trusted = tightened.document == one.document or is_trusted(home, one.source.file, one.data)
-        counting[index] = one.document if trusted else tightened.document
-        if not trusted and (warning := _warning(tightened, one.document)):
+        whole = trusted and not one.source.above
+        counting[index] = one.document if whole else tightened.document
+        if not whole and (warning := _warning(tightened, one, trusted=trusted)):
             warnings.append(warning)
     return _in_order(counting), tuple(reversed(warnings))
 
@@ -193,18 +247,25 @@ def _in_order(documents: Mapping[int, Document]) -> tuple[Document, ...]:
     return tuple(documents[index] for index in sorted(documents))
 
 
-def _warning(tightened: Tightened, document: Document) -> str:
+def _warning(tightened: Tightened, read: _Read, *, trusted: bool) -> str:
     """Return what the user should know of a document that was cut down, if it makes a difference."""
-    notes = [f"ignored: {', '.join(tightened.dropped)}"] if tightened.dropped else []
-    if tightened.document.get(AUTO_ALLOW) is False and document.get(AUTO_ALLOW) is not False:
+    # Far up, what nobody has trusted would not count in its own place either, and is not worth a word.
+    dropped = () if read.source.above and not trusted else tightened.dropped
+    notes = [f"ignored: {', '.join(dropped)}"] if dropped else []
+    if tightened.document.get(AUTO_ALLOW) is False and read.document.get(AUTO_ALLOW) is not False:
         notes.append("commands still need approval")
     if not notes:
         return ""
-    return f"{escape(document.file)} is not trusted; {'; '.join(notes)}. Read it, then run `stockade trust`"
+    file, words = escape(read.document.file), "; ".join(notes)
+    if read.source.above:
+        return f"{file} stands above the project that you are in, where it can only tighten; {words}"
+    return f"{file} is not trusted; {words}. Read it, then run `stockade trust`"
 
 
 def _admit(documents: tuple[Document, ...], lock: Lock | None) -> None:
     below = merge(document for document in documents if document.layer is not Layer.COMMAND_LINE)
+    deny = find_deny(documents)
     for document in documents:
         if document.layer is Layer.COMMAND_LINE:
             admit_command_line(document, lock, below)
+            require_ours(document, deny, below)

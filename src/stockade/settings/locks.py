@@ -2,9 +2,10 @@
 
 When the policy or the flag layer sets any of the locking keys, sandbox settings are locked: they
 cannot be edited, and the command line may only tighten them. What loosens is what the catalogue
-says, compared with the settings as they are without the command line. In all other files the keys
-that let a command leave the walls altogether do not count; what opens a wall here or there still
-merges, and the administrator's denies hold against it.
+says, compared with the settings as they are without the command line. In every layer below the one
+that locks, the ways out of the walls (``LEAVING``) do not count: under a lock of the policy not in the
+flag layer either, since any user can set the variable that names its file. What opens a wall here or
+there still merges, and the administrator's denies hold against it.
 """
 
 from __future__ import annotations
@@ -66,18 +67,18 @@ def admit_command_line(document: Document, lock: Lock | None, below: Settings) -
     if lock is None:
         return
     for name, value in document.values.items():
-        if loosens(CATALOG[name], value, below):
+        if loosens(CATALOG[name], value, below, scope=document.scope):
             who = escape(document.file) or "the command line"
             message = f"{who} would loosen {name}, but sandbox settings are locked by {lock.origin}"
             raise LockedError(message, _hint(lock))
 
 
 def confine(document: Document, lock: Lock | None) -> Confined:
-    """Return a document without what lets commands leave the walls, unless its author may lock them.
+    """Return a document without the ways out of the walls, unless its layer is the lock's or a higher one.
 
-    The command line is spared: what it may not say is refused aloud.
+    So the command line is spared: what it may not say is refused aloud.
     """
-    if lock is None or document.layer >= Layer.FLAG:
+    if lock is None or document.layer >= lock.origin.layer:
         return Confined(document, ())
     dropped = tuple(
         key.name

@@ -29,13 +29,17 @@ def is_loose(key: Key[object], value: object, than: Settings) -> bool:
             return key.kind not in (Kind.TEXTS, Kind.TABLE) or bool(_items(key.kind, value))
 
 
-def loosens(key: Key[object], value: object, than: Settings) -> bool:
-    """Tell whether setting a key to this value, on top of these settings, would loosen them."""
+def loosens(key: Key[object], value: object, than: Settings, *, scope: str = "") -> bool:
+    """Tell whether setting a key to this value, on top of these settings, would loosen them.
+
+    ``scope`` is where it is set: the same path, written in two projects, names two places.
+    """
     if not is_loose(key, value, than):
         return False
     if key.kind not in (Kind.TEXTS, Kind.TABLE):
         return value != than.get(key)
-    there = {entry.value for entry in than.entries.get(key.name, ())}
+    entries = than.entries.get(key.name, ())
+    there = {entry.value for entry in entries if not key.placed or entry.origin.scope == scope}
     return not there.issuperset(_items(key.kind, value))
 
 

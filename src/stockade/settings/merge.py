@@ -1,7 +1,8 @@
 """Layers of documents become one set of settings, each value with its origin.
 
 A scalar: the highest layer that sets it. A list: concatenated, highest first, duplicates dropped,
-order kept. A table: per key. Merging is associative, so that layers may be merged in any grouping.
+order kept; what names places is a duplicate only where it means the same place. A table: per key.
+Merging is associative, so that layers may be merged in any grouping.
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Settings(Value):
     def __or__(self, lower: Settings) -> Settings:
         """Merge with settings of a lower layer."""
         names = [*self.entries, *(name for name in lower.entries if name not in self.entries)]
-        return Settings({name: _join(CATALOG[name].kind, self, lower, name) for name in names})
+        return Settings({name: _join(CATALOG[name], self, lower) for name in names})
 
 
 EMPTY = Settings({})
@@ -85,9 +86,14 @@ def _numbered(items: tuple[str, ...], origin: Origin) -> Iterable[Sourced[str]]:
     return (Sourced(item, origin.but(path=f"{origin.path}[{first[item]}]")) for item in dict.fromkeys(items))
 
 
-def _join(kind: Kind, higher: Settings, lower: Settings, name: str) -> tuple[Sourced[object], ...]:
-    mine, theirs = higher.entries.get(name, ()), lower.entries.get(name, ())
-    if kind not in (Kind.TEXTS, Kind.TABLE):
+def _join(key: Key[object], higher: Settings, lower: Settings) -> tuple[Sourced[object], ...]:
+    mine, theirs = higher.entries.get(key.name, ()), lower.entries.get(key.name, ())
+    if key.kind not in (Kind.TEXTS, Kind.TABLE):
         return mine or theirs
-    seen = {entry.value for entry in mine}
-    return mine + tuple(entry for entry in theirs if entry.value not in seen)
+
+    def sense(entry: Sourced[object]) -> object:
+        # What the policy denies is opened again by the policy alone; so its rules stay its own.
+        return (entry.value, entry.origin.scope, entry.origin.is_policy) if key.placed else entry.value
+
+    seen = {sense(entry) for entry in mine}
+    return mine + tuple(entry for entry in theirs if sense(entry) not in seen)

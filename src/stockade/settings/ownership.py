@@ -1,6 +1,9 @@
-"""Whether managed settings are managed: only root should be able to change them.
+"""Whose a settings file is: whether managed settings are managed, and whether a project's are a stranger's.
 
-A policy that others can write still counts, since to drop it would be looser; but it is said.
+Only root should be able to change managed settings. A policy that others can write still counts, since to drop it would
+be looser; but it is said. In a directory that everybody may write, such as /tmp, anybody could put a project's settings
+and so stop the runs of all: there a file counts only if it is this user's or root's. A command that opens the mode of
+the user's own directory changes nothing by that.
 """
 
 from __future__ import annotations
@@ -30,6 +33,25 @@ def managed_warnings(file: str, content: Content) -> tuple[str, ...]:
         name = escape(file)
         return (f"{name} is managed, but users besides root can change it; chown root and chmod go-w it and its place",)
     return ()
+
+
+def is_strangers(file: str) -> bool:
+    """Tell whether somebody else put a project's settings file (or its folder) where everybody may put things."""
+    folder = os.path.dirname(file)
+    return _is_planted(folder, os.path.dirname(folder)) or _is_planted(file, folder)
+
+
+def _is_planted(path: str, place: str) -> bool:
+    try:
+        there, around = os.lstat(path), os.stat(place)
+    except OSError:
+        return False  # what cannot be looked at is for its reader to complain about
+    if there.st_uid in (0, _OVERFLOW, os.geteuid()):
+        return False
+    # The owner of a place is at home there, also for root, who runs something in the project of another user.
+    unasked = bool(around.st_mode & stat.S_IWOTH) and there.st_uid != around.st_uid
+    # The owner of a link says who put it there; its mode says nothing.
+    return unasked or (stat.S_ISREG(there.st_mode) and bool(there.st_mode & stat.S_IWOTH))
 
 
 def _is_mine(path: str) -> bool:

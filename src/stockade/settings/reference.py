@@ -8,7 +8,7 @@ from __future__ import annotations
 import sys
 
 from stockade.annotation import TYPE_CHECKING
-from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, Loosens
+from stockade.settings.catalog import CATALOG, LEAVING, LOCKING, MANAGED_ONLY, Loosens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +25,17 @@ Every setting is optional. A dotted name is a path inside the file: `sandbox.ena
 (`stockade trust`): such a file can only tighten.
 """
 
-_LOOSE = {Loosens.WHEN_TRUE: " (when true)", Loosens.WHEN_FALSE: " (when false)"}
+_PATHS = """\
+Relative paths in a project's file start at the directory of that project (the one that holds `.stockade` or `.claude`),
+in all other files at the session's working directory. The project is the nearest directory with settings, up to the
+repository's root. Of every settings file farther up, to home or the root of the disk, what tightens counts too.
+"""
+
+_LOOSE = {
+    Loosens.WHEN_TRUE: " (when true)",
+    Loosens.WHEN_FALSE: " (when false)",
+    Loosens.WHEN_LESS: " (less than the default)",
+}
 _COLUMNS = ("setting", "kind", "default", "meaning", "in an untrusted project file")
 
 
@@ -34,14 +44,15 @@ def reference() -> str:
     rows = [_COLUMNS, ("---",) * len(_COLUMNS), *(_row(key) for key in CATALOG.values())]
     table = "".join(f"| {' | '.join(_cells(row))} |\n" for row in rows)
     names = ", ".join(f"`{key.name}`" for key in LOCKING)
-    leaving = " and ".join(f"`{key.name}`{_LOOSE.get(key.loosens, '')}" for key in LEAVING)
+    leaving = ", ".join(f"`{key.name}`{_LOOSE.get(key.loosens, '')}" for key in LEAVING)
     locks = (
         f"Set by an administrator or a fleet, any of these locks the sandbox settings: {names}. They then cannot be "
-        f"edited, the command line can only tighten them, and {leaving} of other files are ignored, with a warning: "
-        "what lets a command leave the walls altogether is for those who lock. Other lists still merge, and a deny "
-        "of the administrator holds against every allow.\n"
+        "edited, and the command line can only tighten them. In every layer below the one that locks (under a lock of "
+        "managed settings also in the file that `STOCKADE_FLAG_SETTINGS` names) the ways out of the walls are ignored, "
+        f"with a warning: {leaving}. Other lists still merge, and a deny of the administrator holds against every "
+        "allow. Where managed settings deny domains, only they can name a proxy of somebody else, lock or no lock.\n"
     )
-    return f"{_INTRODUCTION}\n{table}\n{locks}"
+    return f"{_INTRODUCTION}\n{table}\n{_PATHS}\n{locks}"
 
 
 def _cells(row: tuple[str, ...]) -> Iterator[str]:
@@ -60,6 +71,8 @@ def _default(key: Key[object]) -> str:
 
 
 def _untrusted(key: Key[object]) -> str:
+    if key in MANAGED_ONLY:
+        return "ignored"
     match key.loosens:
         case Loosens.WHEN_TRUE:
             return "only `false`"

@@ -6,6 +6,8 @@ The project is the nearest directory from the working directory upwards that has
 the search ends with the repository's root, before home (whose files are the user's, never a
 project's), and before any ancestor that everybody may write, such as /tmp. Whatever lies in a
 project may have come with it, its ``settings.local.json`` included, so all of it needs trust.
+Every other directory on the way up, to home or to the root of the disk, has its say in what tightens:
+a repository, a settings file or an open directory that a command made on the way hides no project.
 Names are normalised here; nothing is read but directories.
 """
 
@@ -19,11 +21,14 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.settings.content import is_there
 from stockade.settings.layer import Layer
+from stockade.settings.ownership import is_strangers
 from stockade.settings.problem import whole_file
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from stockade.settings.layer import Origin
 
 MANAGED: Final = (
     "/Library/Application Support/Stockade/managed-settings.json"
@@ -31,20 +36,26 @@ MANAGED: Final = (
     else "/etc/stockade/managed-settings.json"
 )
 FLAG_VARIABLE: Final = "STOCKADE_FLAG_SETTINGS"
-_DIRECTORIES: Final = (".stockade", ".claude")
+DIRECTORIES: Final = (".stockade", ".claude")
 _HOME: Final = "HOME"
 _SHARED: Final = "settings.json"
 _LOCAL: Final = "settings.local.json"
 
 
 class Locations(Value):
-    """The places that decide which files count. All paths are absolute."""
+    """The places that decide which files count. All paths are absolute.
+
+    ``entered`` is the name of the working directory by which somebody came there, if links lead it elsewhere.
+    ``ignore_project``: leave the files of projects out.
+    """
 
     cwd: str
     home: str
     managed: str = MANAGED
     flag_file: str | None = None
     settings_file: str | None = None
+    entered: str = ""
+    ignore_project: bool = False
 
     @classmethod
     def here(cls, environ: Mapping[str, str], cwd: str | None = None, settings_file: str | None = None) -> Locations:
@@ -54,23 +65,30 @@ class Locations(Value):
         Without HOME the user database decides; a HOME that is not absolute is refused. An empty
         STOCKADE_FLAG_SETTINGS counts as not set; relative names are relative to ``cwd``.
         """
-        cwd = os.path.abspath(cwd or _working_directory())
+        here = os.path.abspath(cwd) if cwd else _working_directory()
         flag_file = environ.get(FLAG_VARIABLE)
+        real = os.path.realpath(here)
+        entered = here if cwd else _entered(environ, real)
         return cls(
-            os.path.realpath(cwd),
+            real,
             _home(environ),
-            flag_file=os.path.join(cwd, flag_file) if flag_file else None,
-            settings_file=None if settings_file is None else os.path.join(cwd, settings_file),
+            flag_file=os.path.join(here, flag_file) if flag_file else None,
+            settings_file=None if settings_file is None else os.path.join(here, settings_file),
+            entered=entered if entered != real else "",
         )
 
 
 class Source(Value):
-    """One file to look for. ``foreign``: it is Claude Code's. ``project``: it needs trust."""
+    """One file to look for. ``foreign``: it is Claude Code's. ``project``: it needs trust.
+
+    ``above``: it stands farther up than the project's own, and only what tightens in it counts, trusted or not.
+    """
 
     layer: Layer
     file: str
     foreign: bool = False
     project: bool = False
+    above: bool = False
 
     @property
     def required(self) -> bool:
@@ -86,30 +104,43 @@ def sources(locations: Locations) -> tuple[Source, ...]:
     found += [Source(Layer.POLICY, file) for file in (*_drop_ins(locations), locations.managed)]
     if locations.flag_file is not None:
         found.append(Source(Layer.FLAG, locations.flag_file))
-    project = project_directory(locations)
-    owned = _is_home(project, locations)
-    if not owned:
-        found += _pair(Layer.LOCAL, project, _LOCAL, project=True)
-    found += _pair(Layer.LOCAL, locations.home, _LOCAL)
-    found += _pair(Layer.USER, locations.home, _SHARED)
-    if not owned:
-        found += _pair(Layer.PROJECT, project, _SHARED, project=True)
+    projects = () if locations.ignore_project else _projects(locations)
+    for name, layer in ((_LOCAL, Layer.LOCAL), (_SHARED, Layer.PROJECT)):
+        if layer is Layer.PROJECT:
+            found += _pair(Layer.LOCAL, locations.home, _LOCAL)
+            found += _pair(Layer.USER, locations.home, _SHARED)
+        for place, above in projects:
+            pair = _pair(layer, place, name, project=True, above=above)
+            found += [source for source in pair if not is_strangers(source.file)]
     return tuple(found)
 
 
 def project_directory(locations: Locations) -> str:
-    """Return the directory whose project settings count, and where local edits are written."""
-    directories = tuple(_ancestors(locations))
-    with_settings = (place for place in directories if any(map(is_there, _files(place))))
+    """Return the directory whose project settings count whole, and where local edits are written."""
+    directories = tuple(_near(locations))
+    with_settings = (place for place in directories if _has_settings(place))
     roots = (place for place in directories if _is_repository(place))
     return next(with_settings, None) or next(roots, None) or os.path.realpath(locations.cwd)
+
+
+def left_out(locations: Locations) -> tuple[str, ...]:
+    """Return the files of projects that are there, and of strangers or ignored: what should be said."""
+    files = (file for place in _ancestors(locations) for file in _present(place))
+    return tuple(file for file in files if locations.ignore_project or is_strangers(file))
+
+
+def project_of(origin: Origin, home: str) -> str | None:
+    """Return the directory of the project whose file said something, or None if it was no project's."""
+    place, folder = os.path.split(origin.scope)
+    said_by_project = origin.layer in (Layer.PROJECT, Layer.LOCAL) and folder in DIRECTORIES and place != home
+    return place if said_by_project else None
 
 
 def settings_files(locations: Locations) -> tuple[str, ...]:
     """Return every path that can hold settings or trust, there or not: what no command may write.
 
-    All directories that are searched for a project are included: a new file in a nearer one would
-    take the place of the project's own.
+    All directories that are searched for projects are included: a new file in a nearer one would
+    take the place of the project's own, and one farther up can stop every run.
     """
     named = [file for file in (locations.settings_file, locations.flag_file) if file is not None]
     managed = [locations.managed, _drop_in_directory(locations)]
@@ -123,24 +154,74 @@ def trust_store(home: str) -> str:
     return os.path.join(home, ".stockade", "trusted.json")
 
 
-def _pair(layer: Layer, place: str, name: str, *, project: bool = False) -> list[Source]:
-    ours, theirs = (os.path.join(place, directory, name) for directory in _DIRECTORIES)
-    return [Source(layer, ours, project=project), Source(layer, theirs, foreign=True, project=project)]
+def _projects(locations: Locations) -> tuple[tuple[str, bool], ...]:
+    """Return the project's directory, then every other one on the way up that has settings: whether it is above."""
+    project = project_directory(locations)
+    own = () if _is_home(project, locations) else ((project, False),)
+    others = (place for place in _ancestors(locations) if place != project)
+    return (*own, *((place, True) for place in others if _has_settings(place)))
+
+
+def _has_settings(place: str) -> bool:
+    return any(not is_strangers(file) for file in _present(place))
+
+
+def _present(place: str) -> Iterator[str]:
+    """Yield the settings files that a place has. Most have none, which is seen by two looks."""
+    for directory in DIRECTORIES:
+        folder = os.path.join(place, directory)
+        if is_there(folder):
+            files = (os.path.join(folder, name) for name in (_LOCAL, _SHARED))
+            yield from (file for file in files if is_there(file))
+
+
+def _pair(layer: Layer, place: str, name: str, *, project: bool = False, above: bool = False) -> list[Source]:
+    ours, theirs = (os.path.join(place, directory, name) for directory in DIRECTORIES)
+    return [
+        Source(layer, ours, project=project, above=above),
+        Source(layer, theirs, foreign=True, project=project, above=above),
+    ]
 
 
 def _files(place: str) -> tuple[str, ...]:
-    return tuple(os.path.join(place, directory, name) for name in (_LOCAL, _SHARED) for directory in _DIRECTORIES)
+    return tuple(os.path.join(place, directory, name) for name in (_LOCAL, _SHARED) for directory in DIRECTORIES)
 
 
 def _ancestors(locations: Locations) -> Iterator[str]:
-    """Yield the directories that may be the project's, the nearest first."""
-    place = os.path.realpath(locations.cwd)
-    while not _is_home(place, locations):
+    """Yield the working directory and all above it, the nearest first, up to home or the root of the disk.
+
+    Then those above it by the name that it was entered by: whoever replaces a directory of a project by a link to
+    somewhere else does not take it out of the project.
+    """
+    home = os.path.realpath(locations.home)
+    seen = {home}
+    for place in _upwards(os.path.realpath(locations.cwd), home):
+        seen.add(place)
+        yield place
+    for name in _upwards(os.path.dirname(locations.entered), home) if locations.entered else ():
+        place = os.path.realpath(name)
+        if place == home:
+            return
+        if place not in seen:
+            seen.add(place)
+            yield place
+
+
+def _upwards(place: str, home: str) -> Iterator[str]:
+    while place != home:
         yield place
         parent = os.path.dirname(place)
-        if _is_repository(place) or parent == place or is_open_to_all(parent):
+        if parent == place:
             return
         place = parent
+
+
+def _near(locations: Locations) -> Iterator[str]:
+    """Yield the directories that may be the project's."""
+    for place in _upwards(os.path.realpath(locations.cwd), os.path.realpath(locations.home)):
+        yield place
+        if _is_repository(place) or is_open_to_all(os.path.dirname(place)):
+            return
 
 
 def _is_home(place: str, locations: Locations) -> bool:
@@ -182,6 +263,12 @@ def _working_directory() -> str:
     except OSError as error:
         message = "the working directory does not exist any more"
         raise StockadeError(message, "change to a directory that exists") from error
+
+
+def _entered(environ: Mapping[str, str], real: str) -> str:
+    """Return the working directory as the shell has it, links in it kept; any other name is stale."""
+    name = environ.get("PWD", "")
+    return os.path.normpath(name) if os.path.isabs(name) and os.path.realpath(name) == real else real
 
 
 def _home(environ: Mapping[str, str]) -> str:

@@ -31,7 +31,7 @@ def tighten(document: Document, without: Settings) -> Tightened:
     kept = {name: value for name, value in said if not is_loose(CATALOG[name], value, without)}
     if _would_end_prompts(kept.get(ENABLED.name), without):
         kept[AUTO_ALLOW.name] = False
-    dropped = tuple(name for name, value in said if loosens(CATALOG[name], value, without))
+    dropped = tuple(name for name, value in said if loosens(CATALOG[name], value, without, scope=document.scope))
     return Tightened(document.but(values=kept), dropped)
 
 

@@ -1,4 +1,7 @@
-"""Which project files the user has trusted: by real path and by the exact bytes.
+"""Which project files the user has trusted: by place and by the exact bytes.
+
+The place is the project's real directory and the name in it: a link below a project that leads to a trusted file does
+not make another project of the same words, whose relative paths would mean other places.
 
 The store is ``~/.stockade/trusted.json``, outside every project, mode 0600: an object from path to a
 list of SHA-256, the newest first. The list is short: one content, and during an edit the one before.
@@ -32,25 +35,30 @@ _MOST: Final = 2  # contents of one file
 
 def is_trusted(home: str, file: str, content: bytes) -> bool:
     """Tell whether the user has trusted this file with this content. Raises SettingsError."""
-    return _digest(content) in trusted(home).get(os.path.realpath(file), ())
+    return _digest(content) in trusted(home).get(_place(file), ())
 
 
 def trust(home: str, file: str, content: bytes, *older: bytes) -> None:
     """Remember that the user trusts this file with this content, or older ones, and no other. Raises SettingsError."""
-    real = os.path.realpath(file)
+    real = _place(file)
     digests = tuple(map(_digest, (content, *older)[:_MOST]))
     _update(home, lambda entries: entries | {real: digests})
 
 
 def untrust(home: str, file: str) -> None:
     """Forget a file, whatever its content. Raises SettingsError."""
-    real = os.path.realpath(file)
+    real = _place(file)
     _update(home, lambda entries: {path: digests for path, digests in entries.items() if path != real})
 
 
 def trusted(home: str) -> Entries:
     """Return every trusted file with the hashes of its content. Raises SettingsError."""
     return _read(trust_store(home))
+
+
+def _place(file: str) -> str:
+    folder, name = os.path.split(os.path.abspath(file))
+    return os.path.join(os.path.realpath(os.path.dirname(folder)), os.path.basename(folder), name)
 
 
 def _digest(content: bytes) -> str:

@@ -97,17 +97,27 @@ def approve(
         return answer
     if placement.gate == "empty" or not line.strip():
         return Approval(Verdict.ALLOW, "nothing", "there is nothing to run")
-    if (question := _ruled_question(denied, may_match(policy.commands.ask, reading), terms)) is not None:
-        return question
-    shown = "" if programs is None else programs.shown
+    question = _ruled_question(denied, may_match(policy.commands.ask, reading), terms)
+    return _with_programs(question or _by_allowance(line, placement, policy, terms, programs), programs)
+
+
+def _by_allowance(
+    line: str, placement: Placement, policy: SandboxPolicy, terms: Terms, programs: Programs | None
+) -> Approval:
     if programs is not None and programs.planted:
-        return _question("planted", f"it would run outside ({placement.reason}), and {shown}", terms)
+        return _question("planted", f"it would run outside ({placement.reason})", terms)
     match = allowed_by(policy.commands.allow, line, check=terms.check_injection)
     if match.covered:
         names = ", ".join(f"`{rule.value}` of {rule.origin}" for rule in match.matched)
         return Approval(Verdict.ALLOW, "allow rule", f"allowed by {names}", match.matched)
-    answer = _unruled(placement, policy, terms, match.blocked_by if policy.commands.allow else "")
-    return answer.but(reason=f"{answer.reason}; {shown}") if shown else answer
+    return _unruled(placement, policy, terms, match.blocked_by if policy.commands.allow else "")
+
+
+def _with_programs(answer: Approval, programs: Programs | None) -> Approval:
+    """Return an answer that names the planted programs, where somebody is asked."""
+    if programs is None or answer.verdict is not Verdict.ASK or not programs.shown:
+        return answer
+    return answer.but(reason=f"{answer.reason}; {programs.shown}")
 
 
 def _refusal(denied: Possible | TooLong | None, placement: Placement) -> Approval | None:
