@@ -1,0 +1,155 @@
+"""The search for a line that breaks the promise: make lines, ask the reader, run what it lets pass, look at the deeds."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from grammar import Grammar, is_harmless
+from promise import breaches, is_covered, is_read, stays
+from shells import Line, installed
+
+from stockade.errors import InvalidTextError
+from stockade.policy.shell_line import parse
+from stockade.tool.directory import shell_words
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from promise import Judge
+    from shells import Outcome, Shell
+    from world import World
+
+BATCH = 200
+TRACED = 4
+_TRIES = 250
+_PIECES = re.compile(r"'[^']*'|\"[^\"]*\"|\w+|\s+|.", re.DOTALL)
+
+
+class Finding(NamedTuple):
+    """A line that broke the promise in a shell; ``plain`` if ``SHELL -c`` shows it, not only a look at what is left."""
+
+    shell: str
+    line: str
+    what: tuple[str, ...]
+    plain: bool = False
+
+    def __str__(self) -> str:
+        """Return it in one line, with what is needed to see it again."""
+        how = "" if self.plain else " (seen in what is left behind)"
+        return f"{self.shell}: {self.line!a}: {'; '.join(self.what)}{how}"
+
+
+class Search:
+    """Tries lines in all shells of a world."""
+
+    def __init__(self, world: World, judge: Judge = is_covered) -> None:
+        self.world, self.judge = world, judge
+        self.shells = installed(world)
+        self.made = self.covered = self.ran = self.batches = 0
+
+    def lines(self, seed: int, known: Sequence[str], more: Callable[[int], bool]) -> Iterable[list[Line]]:
+        """Yield batches of new lines that are worth a run, while there is to be more after so many."""
+        grammar, seen = Grammar(seed, known), set[str]()
+        batches: dict[bool, list[Line]] = {True: [], False: []}
+        while more(self.made):
+            self.made += 1
+            text = grammar.line()
+            if text not in seen and (line := self.admit(text)) is not None:
+                self.covered += line.covered
+                seen.add(text)
+                batch = batches[line.covered]
+                batch.append(line)
+                if len(batch) == BATCH:
+                    yield batch
+                    batches[line.covered] = []
+        yield from filter(None, batches.values())
+
+    def admit(self, text: str) -> Line | None:
+        """Return a line as one to run, if a promise is made about it and it cannot do harm here."""
+        if not is_harmless(text):
+            return None
+        line = Line(text, self.judge(text), stays(text))
+        return line if line.covered or (line.stays and is_read(text)) else None
+
+    def replay(self, known: Sequence[str]) -> list[Finding]:
+        """Run lines that are known, as far as a promise is made about them."""
+        lines = [line for text in known if (line := self.admit(text)) is not None]
+        return [
+            finding
+            for covered in (True, False)
+            if (batch := [line for line in lines if line.covered is covered])
+            for finding in self.run(batch)
+        ]
+
+    def run(self, batch: Sequence[Line]) -> list[Finding]:
+        """Run lines in every shell; return those that broke the promise, each alone and seen again."""
+        found: list[Finding] = []
+        for shell in self.shells:
+            self.ran += len(batch)
+            for line in self.suspects(shell, batch):
+                found += self.confirm(shell, line)
+        return found
+
+    def suspects(self, shell: Shell, batch: Sequence[Line]) -> list[Line]:
+        """Return the lines of a batch that seem to have broken the promise."""
+        # To be traced takes three times as long.
+        self.batches += 1
+        outcome = shell.run_all(batch, traced=len(batch) < BATCH or self.batches % TRACED == 0)
+        of_line: dict[str, list[int]] = {}
+        for at, deed in enumerate(outcome.deeds):
+            of_line.setdefault(deed.line, []).append(at)
+        suspects = {
+            number
+            for number, line in enumerate(batch)
+            if breaches(line, [outcome.deeds[at] for at in of_line.get(str(number), ())], self.world)
+        }
+        if not batch[0].covered or (not outcome.strange and of_line.keys() <= {str(number) for number in range(len(batch))}):
+            return [batch[number] for number in sorted(suspects)]
+        # Something that belongs to no line: the halves tell which it was.
+        if len(batch) == 1:
+            return list(batch)
+        half = len(batch) // 2
+        found = self.suspects(shell, batch[:half]) + self.suspects(shell, batch[half:])
+        return found or [batch[number] for number in sorted(suspects)]
+
+    def confirm(self, shell: Shell, line: Line) -> list[Finding]:
+        """Run a line alone, also as the product runs it; return what there is to say against it."""
+        plain = self.against(line, shell.run(line.text))
+        plain += self.against(line, shell.run_words(shell_words(shell.program, line.text, "/dev/null")))
+        alone = self.against(line, shell.run_all([line]))
+        what = tuple(dict.fromkeys(plain or alone))
+        return [Finding(shell.name, line.text, what, plain=bool(plain))] if what else []
+
+    def again(self, shell: Shell, line: Line, *, plain: bool) -> list[str]:
+        return self.against(line, shell.run(line.text) if plain else shell.run_all([line]))
+
+    def against(self, line: Line, outcome: Outcome) -> list[str]:
+        return breaches(line, list(outcome.deeds), self.world) + (list(outcome.strange) if line.covered else [])
+
+    def minimise(self, finding: Finding) -> Finding:
+        """Return a shorter line that breaks the promise in the same shell."""
+        shell = next(shell for shell in self.shells if shell.name == finding.shell)
+        best, tries, covered = finding, 0, self.judge(finding.line)
+        size = len(_PIECES.findall(best.line)) // 2
+        while size and tries < _TRIES:
+            at, shrunk = 0, False
+            while tries < _TRIES and at < len(pieces := _PIECES.findall(best.line)):
+                line = self.admit("".join(pieces[:at] + pieces[at + size :]))
+                what = [] if line is None or line.text == best.line or line.covered != covered else self.again(shell, line, plain=finding.plain)
+                tries += 1
+                if line is not None and what:
+                    best, shrunk = finding._replace(line=line.text, what=tuple(what)), True
+                else:
+                    at += size
+            size = size if shrunk and size == 1 else size // 2
+        return best
+
+
+def kind(finding: Finding) -> tuple[str, ...]:
+    """Return what findings have in common that come from one cause, more or less: shell, and names of commands."""
+    try:
+        names = [command.words[0].text for command in parse(finding.line) if command.words]
+    except InvalidTextError:
+        names = []
+    return (finding.shell, *sorted(set(names)))
