@@ -8,7 +8,7 @@ import sys
 import time
 
 from corpus import entries
-from search import Finding, Search, kind
+from search import Search, kind
 from shells import Line
 from world import World
 
@@ -44,26 +44,20 @@ def _search(search: Search, seed: int, seconds: float) -> int:
     known = [entry.line for entry in entries()]
     end = time.monotonic() + seconds
     say(f"seed {seed}, {', '.join(shell.name for shell in search.shells)}")
-    kinds: set[tuple[str, ...]] = set()
+    said: set[tuple[str, ...]] = set()
     for finding in search.replay(known):
-        _report(search, finding, kinds, shorten=False)
+        say(str(finding))
+        said.add(kind(finding.shell, finding.line))
     for batch in search.lines(seed, known, lambda _: time.monotonic() < end):
         for finding in search.run(batch):
-            _report(search, finding, kinds, shorten=True)
-    say(f"{search.made} lines made, {search.covered} covered, {search.ran} run; {len(kinds)} kinds of findings")
-    return bool(kinds)
-
-
-def _report(search: Search, finding: Finding, kinds: set[tuple[str, ...]], *, shorten: bool) -> None:
-    if kind(finding) in kinds and shorten:
-        return
-    kinds.add(kind(finding))
-    if shorten:
-        finding = search.minimise(finding)
-        if kind(finding) in kinds and len(kind(finding)) > 2:
-            return
-        kinds.add(kind(finding))
-    say(str(finding))
+            short = search.minimise(finding)
+            of = kind(short.shell, short.line)
+            if of not in said:
+                say(str(short))
+            said.add(of)
+            search.kinds.add(of)
+    say(f"{search.made} lines made, {search.covered} covered, {search.ran} run; {len(said)} kinds of findings")
+    return bool(said)
 
 
 def say(text: str) -> None:

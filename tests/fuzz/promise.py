@@ -11,9 +11,6 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from vocabulary import PATTERNS
-from world import MOVED, PROBE
-
 from stockade.errors import InvalidTextError
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.exclusion import match_all
@@ -21,6 +18,8 @@ from stockade.policy.shell_line import SimpleCommand, parse
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.tool.allowance import allowed_by
 from stockade.tool.directory import may_move
+from vocabulary import PATTERNS
+from world import MOVED, PROBE
 
 if TYPE_CHECKING:
     from shells import Line

@@ -1,4 +1,4 @@
-"""The search for a line that breaks the promise: make lines, ask the reader, run what it lets pass, look at the deeds."""
+"""The search for a line that breaks the promise: make lines, ask the reader, run what it lets pass, look at deeds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from grammar import Grammar, is_harmless
 from promise import breaches, is_covered, is_read, stays
 from shells import Line, installed
-
 from stockade.errors import InvalidTextError
 from stockade.policy.shell_line import parse
 from stockade.tool.directory import shell_words
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 BATCH = 200
 TRACED = 4
+#: Of the lines that are read and not covered, one in so many runs: only where it ends is of interest.
+SAMPLED = 5
 _TRIES = 250
 _PIECES = re.compile(r"'[^']*'|\"[^\"]*\"|\w+|\s+|.", re.DOTALL)
 
@@ -46,7 +47,9 @@ class Search:
     def __init__(self, world: World, judge: Judge = is_covered) -> None:
         self.world, self.judge = world, judge
         self.shells = installed(world)
-        self.made = self.covered = self.ran = self.batches = 0
+        #: What was found already: one line of a kind is enough.
+        self.kinds: set[tuple[str, ...]] = set()
+        self.made = self.covered = self.others = self.ran = self.batches = 0
 
     def lines(self, seed: int, known: Sequence[str], more: Callable[[int], bool]) -> Iterable[list[Line]]:
         """Yield batches of new lines that are worth a run, while there is to be more after so many."""
@@ -56,8 +59,11 @@ class Search:
             self.made += 1
             text = grammar.line()
             if text not in seen and (line := self.admit(text)) is not None:
-                self.covered += line.covered
                 seen.add(text)
+                self.covered += line.covered
+                self.others += not line.covered
+                if not line.covered and self.others % SAMPLED:
+                    continue
                 batch = batches[line.covered]
                 batch.append(line)
                 if len(batch) == BATCH:
@@ -83,12 +89,14 @@ class Search:
         ]
 
     def run(self, batch: Sequence[Line]) -> list[Finding]:
-        """Run lines in every shell; return those that broke the promise, each alone and seen again."""
+        """Run lines in every shell; return what broke the promise, one line of each new kind, seen again alone."""
         found: list[Finding] = []
         for shell in self.shells:
             self.ran += len(batch)
             for line in self.suspects(shell, batch):
-                found += self.confirm(shell, line)
+                if kind(shell.name, line.text) not in self.kinds:
+                    found += self.confirm(shell, line)
+                    self.kinds |= {kind(finding.shell, finding.line) for finding in found}
         return found
 
     def suspects(self, shell: Shell, batch: Sequence[Line]) -> list[Line]:
@@ -104,7 +112,9 @@ class Search:
             for number, line in enumerate(batch)
             if breaches(line, [outcome.deeds[at] for at in of_line.get(str(number), ())], self.world)
         }
-        if not batch[0].covered or (not outcome.strange and of_line.keys() <= {str(number) for number in range(len(batch))}):
+        if not batch[0].covered or (
+            not outcome.strange and of_line.keys() <= {str(number) for number in range(len(batch))}
+        ):
             return [batch[number] for number in sorted(suspects)]
         # Something that belongs to no line: the halves tell which it was.
         if len(batch) == 1:
@@ -136,7 +146,11 @@ class Search:
             at, shrunk = 0, False
             while tries < _TRIES and at < len(pieces := _PIECES.findall(best.line)):
                 line = self.admit("".join(pieces[:at] + pieces[at + size :]))
-                what = [] if line is None or line.text == best.line or line.covered != covered else self.again(shell, line, plain=finding.plain)
+                what = (
+                    []
+                    if line is None or line.text == best.line or line.covered != covered
+                    else self.again(shell, line, plain=finding.plain)
+                )
                 tries += 1
                 if line is not None and what:
                     best, shrunk = finding._replace(line=line.text, what=tuple(what)), True
@@ -146,10 +160,10 @@ class Search:
         return best
 
 
-def kind(finding: Finding) -> tuple[str, ...]:
+def kind(shell: str, line: str) -> tuple[str, ...]:
     """Return what findings have in common that come from one cause, more or less: shell, and names of commands."""
     try:
-        names = [command.words[0].text for command in parse(finding.line) if command.words]
+        names = {command.words[0].text for command in parse(line) if command.words}
     except InvalidTextError:
-        names = []
-    return (finding.shell, *sorted(set(names)))
+        names = {line}
+    return shell, *sorted(names)

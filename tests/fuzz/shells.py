@@ -113,7 +113,9 @@ class Shell:
                 pass_fds=[inherited],
                 start_new_session=True,
                 preexec_fn=_limit,  # noqa: PLW1509 -- the fuzzer has no threads
-                **({} if user is None else {"user": user, "group": user, "extra_groups": []}),
+                user=user,
+                group=user,
+                extra_groups=None if user is None else [],
             )
         finally:
             os.close(inherited)
@@ -165,8 +167,8 @@ def _tracer_words() -> tuple[str, ...]:
     program = shutil.which("strace")
     if program is None:
         return ()
-    words = (program, "-f", "-qq", "--seccomp-bpf", "-e", "trace=execve,?execveat,?open,openat,?creat")
-    words = (*words, "-e", "signal=none", "-s", "256")
+    calls = "trace=execve,?execveat,?open,openat,?creat"
+    words = (program, "-f", "-qq", "--seccomp-bpf", "-e", calls, "-e", "signal=none", "-s", "256")
     tried = subprocess.run([*words, "-o", "/dev/null", "true"], capture_output=True, check=False, timeout=PATIENCE)
     return words if tried.returncode == 0 else ()
 

@@ -1,4 +1,4 @@
-"""The small world in which lines of the fuzzer run: programs that only take notes, hostile files, a hostile environment.
+"""The small world in which lines of the fuzzer run: programs that only take notes, hostile files and variables.
 
 Nothing here can harm the host. ``PATH`` holds stand-ins alone; the shells run as a user id that owns nothing else where
 root starts them, with limits, in a session of their own that is killed at the end; and lines name no absolute path
@@ -72,7 +72,7 @@ class World:
             os.mkdir(place)
             for name in (*NAMES, MARK, PROBE):
                 os.link(built, f"{place}/{name}")
-        os.chmod(built, 0o755)
+        os.chmod(built, 0o755)  # noqa: S103 -- a stranger starts it
 
     def reset(self) -> None:
         """Lay out what lines may change, as it was."""
