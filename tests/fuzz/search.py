@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from grammar import Grammar, is_harmless
 from promise import breaches, is_covered, is_read, stays
-from shells import Line, installed
+from shells import WAYS, Line, installed
 from stockade.errors import InvalidTextError
 from stockade.policy.shell_line import parse
 from stockade.tool.directory import shell_words
@@ -17,13 +17,14 @@ if TYPE_CHECKING:
 
     from promise import Judge
     from shells import Outcome, Shell
-    from world import World
+    from world import Deed, World
 
 BATCH = 200
-TRACED = 4
+#: One batch in so many is traced, and one in so many runs in shells that are another's sh.
+TRACED, AS_SH = 4, 3
+LOCALES = ("C.UTF-8", "C")
 #: Of the lines that are read and not covered, one in so many runs: only where it ends is of interest.
 SAMPLED = 5
-_TRIES = 250
 _PIECES = re.compile(r"'[^']*'|\"[^\"]*\"|\w+|\s+|.", re.DOTALL)
 
 
@@ -46,7 +47,7 @@ class Search:
 
     def __init__(self, world: World, judge: Judge = is_covered) -> None:
         self.world, self.judge = world, judge
-        self.shells = installed(world)
+        self.shells, self.as_sh = installed(world), installed(world, WAYS)
         #: What was found already: one line of a kind is enough.
         self.kinds: set[tuple[str, ...]] = set()
         self.made = self.covered = self.others = self.ran = self.batches = 0
@@ -91,10 +92,13 @@ class Search:
     def run(self, batch: Sequence[Line]) -> list[Finding]:
         """Run lines in every shell; return what broke the promise, one line of each new kind, seen again alone."""
         found: list[Finding] = []
-        for shell in self.shells:
+        self.batches += 1
+        self.world.environment["LC_ALL"] = LOCALES[self.batches % len(LOCALES)]
+        # As the sh of some system a shell has other rules; mostly they are stricter.
+        for shell in (*self.shells, *(self.as_sh if self.batches % AS_SH == 0 else ())):
             self.ran += len(batch)
             for line in self.suspects(shell, batch):
-                if kind(shell.name, line.text) not in self.kinds:
+                if kind(shell.title, line.text) not in self.kinds:
                     found += self.confirm(shell, line)
                     self.kinds |= {kind(finding.shell, finding.line) for finding in found}
         return found
@@ -102,26 +106,24 @@ class Search:
     def suspects(self, shell: Shell, batch: Sequence[Line]) -> list[Line]:
         """Return the lines of a batch that seem to have broken the promise."""
         # To be traced takes three times as long.
-        self.batches += 1
-        outcome = shell.run_all(batch, traced=len(batch) < BATCH or self.batches % TRACED == 0)
-        of_line: dict[str, list[int]] = {}
-        for at, deed in enumerate(outcome.deeds):
-            of_line.setdefault(deed.line, []).append(at)
-        suspects = {
-            number
-            for number, line in enumerate(batch)
-            if breaches(line, [outcome.deeds[at] for at in of_line.get(str(number), ())], self.world)
-        }
-        if not batch[0].covered or (
-            not outcome.strange and of_line.keys() <= {str(number) for number in range(len(batch))}
-        ):
-            return [batch[number] for number in sorted(suspects)]
+        outcome = shell.run_all(batch, traced=len(batch) < BATCH or self.batches % TRACED == 1)
+        suspects = [batch[number] for number in sorted(self.blamed(batch, outcome))]
+        is_attributed = {deed.line for deed in outcome.deeds} <= {str(number) for number in range(len(batch))}
+        if not batch[0].covered or (not outcome.strange and is_attributed):
+            return suspects
         # Something that belongs to no line: the halves tell which it was.
         if len(batch) == 1:
             return list(batch)
         half = len(batch) // 2
         found = self.suspects(shell, batch[:half]) + self.suspects(shell, batch[half:])
-        return found or [batch[number] for number in sorted(suspects)]
+        return found or suspects
+
+    def blamed(self, batch: Sequence[Line], outcome: Outcome) -> set[int]:
+        """Return the numbers of the lines of a batch that programs ran for which should not have."""
+        of_line: dict[str, list[Deed]] = {}
+        for deed in outcome.deeds:
+            of_line.setdefault(deed.line, []).append(deed)
+        return {number for number, line in enumerate(batch) if breaches(line, of_line.get(str(number), []), self.world)}
 
     def confirm(self, shell: Shell, line: Line) -> list[Finding]:
         """Run a line alone, also as the product runs it; return what there is to say against it."""
@@ -129,7 +131,7 @@ class Search:
         plain += self.against(line, shell.run_words(shell_words(shell.program, line.text, "/dev/null")))
         alone = self.against(line, shell.run_all([line]))
         what = tuple(dict.fromkeys(plain or alone))
-        return [Finding(shell.name, line.text, what, plain=bool(plain))] if what else []
+        return [Finding(shell.title, line.text, what, plain=bool(plain))] if what else []
 
     def again(self, shell: Shell, line: Line, *, plain: bool) -> list[str]:
         return self.against(line, shell.run(line.text) if plain else shell.run_all([line]))
@@ -139,25 +141,24 @@ class Search:
 
     def minimise(self, finding: Finding) -> Finding:
         """Return a shorter line that breaks the promise in the same shell."""
-        shell = next(shell for shell in self.shells if shell.name == finding.shell)
-        best, tries, covered = finding, 0, self.judge(finding.line)
-        size = len(_PIECES.findall(best.line)) // 2
-        while size and tries < _TRIES:
-            at, shrunk = 0, False
-            while tries < _TRIES and at < len(pieces := _PIECES.findall(best.line)):
+        shell = next(shell for shell in (*self.shells, *self.as_sh) if shell.title == finding.shell)
+        best, covered = finding, self.judge(finding.line)
+        for size in _sizes(len(_PIECES.findall(best.line))):
+            at = 0
+            while at < len(pieces := _PIECES.findall(best.line)):
                 line = self.admit("".join(pieces[:at] + pieces[at + size :]))
-                what = (
-                    []
-                    if line is None or line.text == best.line or line.covered != covered
-                    else self.again(shell, line, plain=finding.plain)
-                )
-                tries += 1
-                if line is not None and what:
-                    best, shrunk = finding._replace(line=line.text, what=tuple(what)), True
+                same = line is not None and line.covered == covered and line.text != best.line
+                if line is not None and same and (what := self.again(shell, line, plain=finding.plain)):
+                    best = finding._replace(line=line.text, what=tuple(what))
                 else:
-                    at += size
-            size = size if shrunk and size == 1 else size // 2
+                    at += 1
         return best
+
+
+def _sizes(count: int) -> tuple[int, ...]:
+    """Return how many pieces to leave out at once: first many, then few."""
+    large = [count >> shift for shift in range(1, count.bit_length()) if count >> shift > 3]
+    return (*large, 3, 2, 1, 2, 1)
 
 
 def kind(shell: str, line: str) -> tuple[str, ...]:

@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from world import Deed, World
 
+#: The shells, and how each runs as the ``sh`` of some system.
 NAMES = ("bash", "dash", "zsh")
+WAYS = ("bash --posix", "zsh --emulate sh")
 # Long enough for a busy machine. Whoever runs into it has found a line that hangs, which is worth a look.
 PATIENCE = 60
 _OPTIONS = {"bash": ("--norc", "--noprofile"), "zsh": ("-f",), "dash": ()}
@@ -54,8 +56,10 @@ class Shell:
     """One installed shell."""
 
     def __init__(self, name: str, program: str, world: World) -> None:
-        self.name, self.program, self.world = name, os.path.realpath(program), world
-        self.command = (self.program, *_OPTIONS[name])
+        self.program, self.world = os.path.realpath(program), world
+        self.title = name
+        self.name, *way = name.split(" ")
+        self.command = (self.program, *way, *_OPTIONS[self.name])
 
     def run_all(self, lines: Sequence[Line], *, traced: bool = True) -> Outcome:
         """Run lines in one process, each in a subshell; a deed's ``line`` is the number of the line."""
@@ -151,9 +155,9 @@ class Shell:
         return list(found)
 
 
-def installed(world: World) -> list[Shell]:
+def installed(world: World, names: Sequence[str] = NAMES) -> list[Shell]:
     """Return the shells of this machine."""
-    return [Shell(name, program, world) for name in NAMES if (program := shutil.which(name))]
+    return [Shell(name, program, world) for name in names if (program := shutil.which(name.split(" ")[0]))]
 
 
 def _limit() -> None:
