@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from world import Deed, World
 
 BATCH = 200
-#: One batch in so many is traced, and one in so many runs in shells that are another's sh.
-TRACED, AS_SH = 4, 3
+#: One batch in so many is traced; runs by ``SHELL -c``, too; runs in shells that are another's sh.
+TRACED, PLAIN, AS_SH = 4, 2, 3
 LOCALES = ("C.UTF-8", "C")
 #: Of the lines that are read and not covered, one in so many runs: only where it ends is of interest.
 SAMPLED = 5
@@ -97,7 +97,11 @@ class Search:
         # As the sh of some system a shell has other rules; mostly they are stricter.
         for shell in (*self.shells, *(self.as_sh if self.batches % AS_SH == 0 else ())):
             self.ran += len(batch)
-            for line in self.suspects(shell, batch):
+            suspects = self.suspects(shell, batch)
+            if self.batches % PLAIN == 0 and batch[0].covered:
+                # By eval a line is read at once, by -c bit by bit: the first commands may change how the rest is read.
+                suspects += [batch[number] for number in self.blamed(batch, shell.run_each(batch))]
+            for line in dict.fromkeys(suspects):
                 if kind(shell.title, line.text) not in self.kinds:
                     found += self.confirm(shell, line)
                     self.kinds |= {kind(finding.shell, finding.line) for finding in found}

@@ -63,11 +63,24 @@ class Shell:
 
     def run_all(self, lines: Sequence[Line], *, traced: bool = True) -> Outcome:
         """Run lines in one process, each in a subshell; a deed's ``line`` is the number of the line."""
-        script = self.world.script
-        text = "unalias -m '*'\n" if self.name == "zsh" else ""
-        text += "".join(self._subshell(number, line) for number, line in enumerate(lines))
-        Path(script).write_text(text, "utf-8")
-        return self._watched((*self.command, script), traced=traced)
+        return self._script("".join(self._subshell(number, line) for number, line in enumerate(lines)), traced=traced)
+
+    def run_each(self, lines: Sequence[Line]) -> Outcome:
+        """Run lines as ``SHELL -c`` does, each in a process of its own; a deed's ``line`` is the number of the line."""
+        start = " ".join(self.command)
+        return self._script(
+            "".join(
+                f"FUZZ_LINE={number} {start} -c {_quoted(line.text)} <{self.world.feed}\n"
+                for number, line in enumerate(lines)
+            ),
+            traced=False,
+        )
+
+    def _script(self, text: str, *, traced: bool) -> Outcome:
+        # Some aliases zsh has from the start.
+        before = "unalias -m '*'\n" if self.name == "zsh" else ""
+        Path(self.world.script).write_text(before + text, "utf-8")
+        return self._watched((*self.command, self.world.script), traced=traced)
 
     def run(self, line: str) -> Outcome:
         """Run a line as ``SHELL -c`` does."""
@@ -88,8 +101,8 @@ class Shell:
         if self.name == "zsh":
             after.append(f'case "$commands" in *{world.evil}*) {probe} "a name is of another program" ;; esac')
             after.append(f'case "$aliases$galiases$functions" in ?*) {probe} "there is an alias or function" ;; esac')
-        quoted = "'" + line.text.replace("'", "'\\''") + "'"
-        return f"(FUZZ_LINE={number}; export FUZZ_LINE; eval {quoted}\n" + "\n".join(after) + f"\n) <{world.feed}\n"
+        start = f"(FUZZ_LINE={number}; export FUZZ_LINE; eval {_quoted(line.text)}\n"
+        return start + "\n".join(after) + f"\n) <{world.feed}\n"
 
     def _watched(self, command: tuple[str, ...], *, traced: bool = True) -> Outcome:
         self.world.forget()
@@ -153,6 +166,10 @@ class Shell:
                 elif path != self.world.log and path not in _DEVICES and _WRITES.search(rest):
                     found[f"opened {path} to write"] = None
         return list(found)
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("'", "'\\''") + "'"
 
 
 def installed(world: World, names: Sequence[str] = NAMES) -> list[Shell]:

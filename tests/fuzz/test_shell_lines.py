@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 CI = bool(os.environ.get("CI"))
-PARTS = 4
+PARTS = 4 if CI else 1
 LINES = int(os.environ.get("STOCKADE_FUZZ_LINES", "40000" if CI else "3000"))
 SEED = int(os.environ.get("STOCKADE_FUZZ_SEED", random.SystemRandom().randrange(1 << 32) if CI else 11))
 ENTRIES = entries()
