@@ -68,11 +68,19 @@ class Grammar:
         count = self.random.choice((0, 1, 1, 2, 2, 2, 3, 3, 4))
         near = self.random.random() < 0.6
         if name == "test" and near:
-            return [self.quoted(self.random.choice(TESTS)) for _ in range(count)]
+            return self.condition()
         if name == "printf" and near:
             made = "".join(self.random.choices(FORMATS, k=self.random.choice((1, 1, 2, 3))))
             return [self.quoted(made), *(self.argument() for _ in range(count))]
         return [self.argument() for _ in range(count)]
+
+    def condition(self) -> list[str]:
+        """Return words for test: one operand, two, or anything."""
+        words = [self.quoted(self.random.choice(TESTS)) for _ in range(self.random.choice((1, 2, 3, 3, 4, 5)))]
+        kind = self.random.random()
+        if kind < 0.3:
+            return [words[0], self.argument()]
+        return [self.argument(), words[0], self.argument()] if kind < 0.5 else words
 
     def duo(self) -> str:
         first, second = self.random.choice(DUOS)

@@ -59,7 +59,6 @@ class World:
             "EVIL": self.evil,
             **VARIABLES,
         }
-        os.mkdir(f"{self.root}/home")
         self.reset()
 
     def _make_programs(self) -> None:
@@ -76,7 +75,9 @@ class World:
 
     def reset(self) -> None:
         """Lay out what lines may change, as it was."""
-        shutil.rmtree(f"{self.root}/a", ignore_errors=True)
+        for place in (f"{self.root}/a", f"{self.root}/home"):
+            shutil.rmtree(place, ignore_errors=True)
+        os.mkdir(f"{self.root}/home")
         os.makedirs(self.here)
         for name, content in FILES.items():
             path = Path(self.here, name)
