@@ -123,12 +123,12 @@ class ClientFlight:
 
     def _take_record(self) -> bool:
         """Look at the next record; return whether there was enough of it."""
-        head = self._held[self._at : self._at + RECORD_HEAD]
+        head = bytes(self._held[self._at : self._at + RECORD_HEAD])
         if not head:
             return False
         kind = head[0]
         self._check_kind(kind)
-        _demand(head[1:2] in {b"", b"\3"}, "a record before the server's answer has another version than 3")
+        _demand(len(head) == 1 or head[1] == VERSION, "a record before the server's answer has another version than 3")
         if len(head) < RECORD_HEAD:
             return False
         size = int.from_bytes(head[3:], "big")
