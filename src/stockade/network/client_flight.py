@@ -2,8 +2,9 @@
 
 Bytes go in by ``receive`` as they come, and those that may go on come out; nothing is decrypted or changed. A server
 obeys a hello in plain as the first thing that it hears, and once more after it has asked for another one (a hello retry
-request). It decides by its own reading, and servers differ in what they forgive: an alert before the hello (OpenSSL,
-Go), a record of version 0 to 2 (Go). So only what all of them read alike goes on.
+request), and then takes the name from that (OpenSSL). Servers differ in what they forgive: an alert before the hello or
+in its midst, a record of version 0 to 2 (Go), an empty record (OpenSSL, Node). So only what all of them read alike goes
+on.
 
 Rules before the first hello is whole: nothing goes on; there are records of the handshake in version 3 alone, none is
 empty, and they hold that one message and not a byte more. Rules after it: another hello is held back until it is whole
