@@ -14,7 +14,6 @@ import subprocess
 import sys
 import time
 from contextlib import ExitStack
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -23,6 +22,7 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
     from types import ModuleType
 
     from tests.enforcement.network.conftest import Net
@@ -31,69 +31,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 60.0
 KINDS = ("openssl", "go", "node")
-
-GO = r"""
-package main
-
-import (
-	"bufio"
-	"crypto/tls"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
-	"crypto/x509"
-	"os"
-)
-
-func fail(err error) {
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
-}
-
-// Fetches an address as any program in Go would, by the proxies that its environment names.
-func fetch(address, authority string) {
-	pem, err := os.ReadFile(authority)
-	fail(err)
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(pem)
-	way := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: pool}}
-	answer, err := (&http.Client{Transport: way}).Get(address)
-	fail(err)
-	_, err = io.Copy(os.Stdout, answer.Body)
-	fail(err)
-}
-
-func main() {
-	if os.Args[1] == "fetch" {
-		fetch(os.Args[2], os.Args[3])
-		return
-	}
-	pair, err := tls.LoadX509KeyPair(os.Args[1], os.Args[2])
-	fail(err)
-	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
-		fmt.Printf("name \"%s\"\n", hello.ServerName)
-		return &pair, nil
-	}}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	fail(err)
-	fmt.Printf("ACCEPT 127.0.0.1:%d\n", listener.Addr().(*net.TCPAddr).Port)
-	for {
-		raw, err := listener.Accept()
-		fail(err)
-		go func() {
-			defer raw.Close()
-			stream := tls.Server(raw, config)
-			if _, err := bufio.NewReader(stream).ReadString('\n'); err == nil {
-				fmt.Fprintf(stream, "HTTP/1.0 200 OK\r\n\r\nhello\n")
-				stream.Close()
-			}
-		}()
-	}
-}
-"""
 
 NODE = r"""
 const tls = require("tls"), fs = require("fs");
@@ -248,42 +185,46 @@ class Server:
         self.kind = kind
         self._log = log
         with log.open("wb") as out:
-            self._process = subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            # OpenSSL's ends a connection when there is nothing more to be said to it.
+            self._process = subprocess.Popen(words, stdin=subprocess.PIPE, stdout=out, stderr=out)
         self.port = self._wait_for_port()
 
     def names(self, mark: str) -> list[str]:
         """Return the names with a mark that it was asked for."""
         # OpenSSL says: Hostname in TLS extension: "NAME".
-        return re.findall(rf'(?:^name|extension:) "([^"\n]*{mark}[^"\n]*)"', self._log.read_text(), re.MULTILINE)
+        return re.findall(rf'(?:^name|extension:) "([^"\n]*{mark}[^"\n]*)"', self.log, re.MULTILINE)
+
+    @property
+    def log(self) -> str:
+        """All that it wrote."""
+        return self._log.read_text("utf-8", "replace")
 
     def close(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.communicate()
 
     def _wait_for_port(self) -> int:
         for _ in range(1200):
-            found = re.search(r"ACCEPT 127\.0\.0\.1:(\d+)", self._log.read_text())
+            found = re.search(r"ACCEPT 127\.0\.0\.1:(\d+)", self.log)
             if found is not None:
                 return int(found[1])
-            assert self._process.poll() is None, self._log.read_text()
+            assert self._process.poll() is None, self.log
             time.sleep(0.025)
-        message = f"{self.kind} does not listen: {self._log.read_text()}"
+        message = f"{self.kind} does not listen: {self.log}"
         raise TimeoutError(message)
 
 
 class Yard:
     """All servers and programs of the tests of TLS."""
 
-    def __init__(self, net: Net) -> None:
+    def __init__(self, net: Net, go_program: str) -> None:
         self.net = net
         self.folder = net.root / "tls"
         self.folder.mkdir()
-        self.program = str(self.folder / "go-tls")
         self._stack = ExitStack()
-        self._build()
         own = (str(net.root / "leaf.pem"), str(net.root / "leaf.key"))
         self.servers = {
-            "go": self.start("go", [self.program, *own]),
+            "go": self.start("go", [go_program, *own]),
             "node": self.start("node", ["node", "-e", NODE, *own]),
             "openssl": self.openssl(),
         }
@@ -325,25 +266,11 @@ class Yard:
         ends = json.loads(said)
         return {way: Ending(tuple(each["heard"]), each["end"]) for way, each in ends.items()}, result
 
-    def _build(self) -> None:
-        source = self.folder / "main.go"
-        source.write_text(GO)
-        own = {name: str(self.folder / name) for name in ("GOCACHE", "GOPATH", "GOTMPDIR")}
-        for place in own.values():
-            Path(place).mkdir()
-        closed = {"GO111MODULE": "off", "GOPROXY": "off", "GOFLAGS": "", "CGO_ENABLED": "0", "GOTOOLCHAIN": "local"}
-        subprocess.run(
-            ["go", "build", "-o", self.program, str(source)],
-            env=self.net.environment | own | closed,
-            check=True,
-            capture_output=True,
-            timeout=4 * PATIENCE,
-        )
-
 
 @pytest.fixture(scope="session")
-def tls_yard(net: Net) -> Iterator[Yard]:
-    yard = Yard(net)
+def tls_yard(net: Net, go_program: str) -> Iterator[Yard]:
+    """What clients of TLS talk to."""
+    yard = Yard(net, go_program)
     try:
         yield yard
     finally:
