@@ -78,6 +78,8 @@ def test_what_clients_say_goes_on_unchanged(data: bytes, piece: int) -> None:
     [
         pytest.param(b"", ALERT + FIRST, "an alert stands before its hello", id="an alert"),
         pytest.param(b"", CHANGE + FIRST, "a change of cipher stands before its hello", id="a change of cipher"),
+        pytest.param(b"", b"\x18\3\1\0\1x" + FIRST, "a heartbeat stands before its hello", id="a heartbeat"),
+        pytest.param(FIRST, b"\x18\3\1\0\1x" + FIRST, "a heartbeat stands behind its hello", id="a heartbeat behind"),
         pytest.param(b"", DATA + FIRST, "application data stands before its hello", id="application data"),
         *(
             pytest.param(

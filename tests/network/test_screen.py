@@ -57,6 +57,7 @@ def screened(said: bytes, piece: int) -> tuple[bytes | None, list[str]]:
         pytest.param(hello(None), id="no name"),
         pytest.param(hello(None) * 2, id="no name twice"),
         pytest.param(b"\x13\x03\x01", id="almost TLS"),
+        pytest.param(b"\x19\x03\x01", id="almost TLS again"),
         pytest.param(b"\x80\x2e\x01\x03\x01", id="hello of SSL 2"),
     ],
 )
@@ -79,6 +80,19 @@ def test_what_is_right_passes_whole(said: bytes, piece: int) -> None:
             b"\x15\3\1\0\2\1\0" + hello("allowed.test"),
             "its TLS hello cannot be read: an alert stands before its hello",
             id="an alert before it",
+        ),
+        *(
+            pytest.param(
+                bytes([first]) + b"\3\1\0\1\1",
+                f"its TLS hello cannot be read: {words} stands before its hello",
+                id=f"{words} first",
+            )
+            for first, words in (
+                (20, "a change of cipher"),
+                (21, "an alert"),
+                (23, "application data"),
+                (24, "a heartbeat"),
+            )
         ),
         pytest.param(
             b"\x16SSH",

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 #: The kinds of records: a change of cipher, an alert, a part of the handshake, application data.
 CHANGE, ALERT, HANDSHAKE, APPLICATION = KINDS = range(20, 24)
+#: What the first byte of TLS may be. Heartbeats (RFC 6520) are hardly known any more, but who knows them may skip them.
+BEGINNINGS: Final = range(20, 25)
 VERSION: Final = 3
 RECORD_HEAD: Final = 5
 MESSAGE_HEAD: Final = 4
@@ -42,7 +44,7 @@ _MOST_HELLOS: Final = 2
 #: Alerts and changes of cipher. Clients send one or two.
 _MOST_STRAYS: Final = 8
 _SIZES: Final = {CHANGE: 1, ALERT: 2}
-_WORDS: Final = {CHANGE: "a change of cipher", ALERT: "an alert", APPLICATION: "application data"}
+_WORDS: Final = {CHANGE: "a change of cipher", ALERT: "an alert", APPLICATION: "application data", 24: "a heartbeat"}
 
 
 class Refused(Value):

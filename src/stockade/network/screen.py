@@ -17,7 +17,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.network.client_flight import KINDS, ClientFlight, Refused
+from stockade.network.client_flight import BEGINNINGS, ClientFlight, Refused
 from stockade.network.server_flight import ServerFlight
 from stockade.policy.host import Host
 
@@ -51,7 +51,7 @@ class Screen:
     def receive(self, data: bytes) -> bytes | None:
         """Take bytes of the client; return those that may go on now, or ``None`` if the tunnel must end."""
         if self._client is None:
-            if data[0] not in KINDS:
+            if data[0] not in BEGINNINGS:
                 self.done = True
                 return data
             self._client = ClientFlight(self._judge)
@@ -102,6 +102,8 @@ class Screen:
         return "its second TLS hello names " + ("no server" if name is None else f'another server: "{escape(name)}"')
 
     def _is_right(self, name: str) -> bool:
+        if name == self._destination.host.text:
+            return True
         try:
             return Host.parse(name) == self._destination.host
         except InvalidTextError:

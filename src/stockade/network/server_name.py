@@ -15,6 +15,8 @@ from stockade.annotation import Final
 from stockade.value import Value
 
 _VERSION_AND_RANDOM: Final = 34
+_EXTENSION_HEAD: Final = 4
+_DOES_NOT_FIT: Final = "a length in its hello does not fit"
 _LONGEST_SESSION: Final = 32
 _SERVER_NAME: Final = 0
 _HOST_NAME: Final = 0
@@ -61,7 +63,7 @@ class _Cursor:
 
     def take(self, size: int) -> bytes:
         taken = self._data[self._at : self._at + size]
-        _demand(len(taken) == size, "a length in its hello does not fit")
+        _demand(len(taken) == size, _DOES_NOT_FIT)
         self._at += size
         return taken
 
@@ -86,18 +88,27 @@ def _read(hello: bytes) -> Hello:
     _demand(cursor.vector(1), "it lists no compression method")
     if cursor.at_end:
         return Hello(None)
-    extensions = _Cursor(cursor.vector(2))
+    extensions = _split(cursor.vector(2))
     _demand(cursor.at_end, "something stands behind its extensions")
-    name: str | None = None
-    seen: set[int] = set()
-    while not extensions.at_end:
-        kind = extensions.number(2)
-        content = extensions.vector(2)
-        _demand(kind not in seen, "an extension of its hello is there twice")
-        seen.add(kind)
-        if kind == _SERVER_NAME:
-            name = _read_name(content)
-    return Hello(name, encrypted=_ENCRYPTED_HELLO in seen, early=_EARLY_DATA in seen)
+    given = extensions.get(_SERVER_NAME)
+    name = None if given is None else _read_name(given)
+    return Hello(name, encrypted=_ENCRYPTED_HELLO in extensions, early=_EARLY_DATA in extensions)
+
+
+def _split(data: bytes) -> dict[int, bytes]:
+    """Return the content of each extension. There are many in each hello: no call for each of them."""
+    found: dict[int, bytes] = {}
+    at, size = 0, len(data)
+    while at < size:
+        begin = at + _EXTENSION_HEAD
+        end = begin + int.from_bytes(data[at + 2 : begin], "big")
+        if begin > size or end > size:
+            raise _MalformedError(_DOES_NOT_FIT)
+        kind = int.from_bytes(data[at : at + 2], "big")
+        _demand(kind not in found, "an extension of its hello is there twice")
+        found[kind] = data[begin:end]
+        at = end
+    return found
 
 
 def _read_name(extension: bytes) -> str:
