@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -74,7 +75,7 @@ class Hall:
 
     def connect(self, way: str, server: Server, *more: str) -> str:
         """Connect with OpenSSL's own client; return what it says."""
-        words = ("/usr/bin/python3", "-I", "-c", CLIENT, way, str(server.port), str(self.net.ca), *more)
+        words = (sys.executable, "-I", "-c", CLIENT, way, str(server.port), str(self.net.ca), *more)
         result = self.sandbox.run(words, timeout=60)
         said = (result.stdout + result.stderr).decode("utf-8", "replace")
         assert (result.exit_code, result.violations) == (0, ()), said
@@ -123,6 +124,6 @@ def test_a_session_is_taken_up_again_with_early_data(hall: Hall, kind: str, way:
 def test_many_handshakes_whose_last_message_may_look_like_anything(hall: Hall, ciphers: str, way: str) -> None:
     """In TLS 1.2 it is encrypted, in a record of the handshake: one in 256 begins like a hello."""
     port, authority = str(hall.yard.servers["go"].port), str(hall.net.ca)
-    words = ("/usr/bin/python3", "-I", "-c", SERIES, way, port, authority, ciphers, str(MANY))
+    words = (sys.executable, "-I", "-c", SERIES, way, port, authority, ciphers, str(MANY))
     result = hall.sandbox.run(words, timeout=100)
     assert (result.exit_code, result.stdout.decode(), result.violations) == (0, f"{MANY}\n", ()), result.stderr
