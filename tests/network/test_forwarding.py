@@ -256,6 +256,21 @@ def test_an_upgrade_becomes_a_tunnel(play: Play) -> None:
     play(scene)
 
 
+def test_tls_behind_an_upgrade_names_the_server_too(play: Play) -> None:
+    async def scene(world: World) -> None:
+        canary, client, _ = await met(world)
+        early = b"\x15\3\1\0\2\1\0"
+        await client.say(get(canary, "upgrade", more="Connection: Upgrade\r\nUpgrade: websocket\r\n"))
+        assert (await client.head()).startswith(b"HTTP/1.1 101 Switching Protocols\r\n")
+        assert await client.hear(5) == b"first"
+        before = len(canary.received)
+        await client.say(early)
+        assert await client.was_reset()
+        assert (len(canary.received), world.told()) == (before, [(f"allowed.test:{canary.port}", "OTHER_NAME", "", 1)])
+
+    play(scene)
+
+
 @pytest.mark.parametrize(
     ("path", "status"),
     [("garbage", b"HTTP/1.1 502 Bad answer of allowed.test:"), ("cut", b"HTTP/1.1 200 OK")],

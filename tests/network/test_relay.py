@@ -2,7 +2,10 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import ssl
 from typing import TYPE_CHECKING
+
+import pytest
 
 from stockade.network.pipe import CAPACITY
 from stockade.network.relay import HIGH_WATER, Relays
@@ -16,6 +19,13 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from stockade.network.relay import Pair
+
+RETRY = (
+    b"\x16\3\3\0\x2a\2\0\0\x26\3\3"
+    + bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+    + b"\0\x13\1\0"
+)
+ANSWER = RETRY[:11] + bytes(32) + RETRY[43:]
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -50,10 +60,30 @@ def relayed_over(ours: tuple[bool, bool], body: Callable[[Ends, Ends, Pair, Rela
     asyncio.run(main())
 
 
+def hello() -> bytes:
+    """Return what a real client says first."""
+    outgoing = ssl.MemoryBIO()
+    tls = ssl.create_default_context().wrap_bio(ssl.MemoryBIO(), outgoing, server_hostname="allowed.test")
+    with pytest.raises(ssl.SSLWantReadError):
+        tls.do_handshake()
+    return outgoing.read()
+
+
+HELLO = hello()
+
+
+async def until(holds: Callable[[], object]) -> None:
+    for _ in range(1000):
+        if holds():
+            return
+        await asyncio.sleep(0.01)
+    pytest.fail("it does not come")
+
+
 def screened(pair: Pair) -> list[str]:
     """Have a pair's client looked at; return what is told."""
     told: list[str] = []
-    pair.client.screen = Screen(Destination(Host.parse("allowed.test"), Port(443)), told.append)
+    pair.screen = Screen(Destination(Host.parse("allowed.test"), Port(443)), told.append)
     return told
 
 
@@ -66,7 +96,7 @@ def test_a_screen_lets_pass_what_is_no_tls_and_all_that_comes_after() -> None:
         big = b"\x16\x03" * 1_000_000
         client[1].write(big)
         assert await server[0].readexactly(5 + len(big)) == b"early" + big
-        assert (told, pair.client.screen) == ([], None)
+        assert (told, pair.screen) == ([], None)
 
     relayed(body)
 
@@ -79,20 +109,121 @@ def test_a_screen_that_refuses_ends_both_and_lets_nothing_pass() -> None:
         await asyncio.sleep(0.05)
         client[1].write(b"\x02\0\0\0")
         assert await server[0].read() == b""
-        assert told == ["its TLS hello cannot be read: its first message is no client hello"]
-        while len(relays):  # noqa: ASYNC110 - there is nothing to wait for but the pair's end
-            await asyncio.sleep(0.01)
+        assert told == ["its TLS hello cannot be read: a message before the server's answer is no client hello"]
+        assert await client[0].read() == b""
+        await until(lambda: not len(relays))
 
     relayed(body)
 
 
-def test_half_a_hello_that_ends_is_passed_on_with_its_end() -> None:
+def test_half_a_hello_that_ends_goes_nowhere() -> None:
     async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
-        screened(pair)
+        told = screened(pair)
         pair.join()
         client[1].write(b"\x16\x03\x01")
         client[1].write_eof()
-        assert await server[0].read() == b"\x16\x03\x01"
+        assert await server[0].read() == b""
+        assert told == ["its TLS hello cannot be read: it ends in the midst"]
+
+    relayed(body)
+
+
+def test_half_a_hello_is_not_waited_for_without_end() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, relays: Relays) -> None:
+        told = screened(pair)
+        pair._hello_seconds = 0.05
+        pair.join()
+        client[1].write(HELLO[:20])
+        assert await server[0].read() == b""
+        assert told == []
+        await until(lambda: not len(relays))
+
+    relayed(body)
+
+
+def test_a_whole_hello_has_no_time_limit() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        screened(pair)
+        pair._hello_seconds = 0.05
+        pair.join()
+        client[1].write(HELLO[:20])
+        await asyncio.sleep(0.01)
+        client[1].write(HELLO[20:])
+        assert await server[0].readexactly(len(HELLO)) == HELLO
+        await asyncio.sleep(0.2)
+        server[1].write(ANSWER)
+        assert await client[0].readexactly(len(ANSWER)) == ANSWER
+        assert (pair.screen, pair._timer) == (None, None)
+
+    relayed(body)
+
+
+def test_a_screen_looks_at_both_until_the_server_has_answered_and_then_at_nothing() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        told = screened(pair)
+        client[1].write(HELLO)
+        await asyncio.sleep(0.05)
+        pair.join()
+        assert await server[0].readexactly(len(HELLO)) == HELLO
+        client[1].write(b"\x16\3")  # part of a record that does not come to its end before the answer does
+        await until(lambda: pair.screen is not None and pair.screen.holds)
+        for half in (ANSWER[:20], ANSWER[20:]):
+            assert pair.screen is not None
+            server[1].write(half)
+            assert await client[0].readexactly(len(half)) == half
+        assert pair.screen is None
+        big = b"x" * 3_000_000
+        client[1].write(big)
+        assert await server[0].readexactly(2 + len(big)) == b"\x16\3" + big
+        server[1].write(big)
+        assert await client[0].readexactly(len(big)) == big
+        assert told == []
+
+    relayed(body)
+
+
+def test_a_second_hello_that_names_another_server_ends_both() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        told = screened(pair)
+        pair.join()
+        client[1].write(HELLO)
+        assert await server[0].readexactly(len(HELLO)) == HELLO
+        server[1].write(RETRY)
+        assert await client[0].readexactly(len(RETRY)) == RETRY
+        other = HELLO.replace(b"allowed.test", b"another.test")
+        for at in range(0, len(other), 30):
+            client[1].write(other[at : at + 30])
+            await asyncio.sleep(0)
+        assert await server[0].read() == b""
+        assert told == ['its second TLS hello names another server: "another.test"']
+
+    relayed(body)
+
+
+def test_a_client_that_has_said_hello_and_all_else_may_end_before_the_answer() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        told = screened(pair)
+        pair.join()
+        client[1].write(HELLO)
+        client[1].write_eof()
+        assert await server[0].read() == HELLO
+        server[1].write(ANSWER * 10_000)
+        server[1].write_eof()
+        assert await client[0].read() == ANSWER * 10_000
+        assert (told, pair.screen) == ([], None)
+
+    relayed(body)
+
+
+def test_a_server_that_speaks_first_is_heard_at_once_and_nothing_is_looked_at() -> None:
+    async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
+        told = screened(pair)
+        pair.join()
+        server[1].write(b"greetings")
+        assert await client[0].readexactly(9) == b"greetings"
+        client[1].write(b"\x16 is the length of what follows")
+        assert (await server[0].readexactly(31))[:4] == b"\x16 is"
+        assert (told, pair.screen) == ([], None)
 
     relayed(body)
 

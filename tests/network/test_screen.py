@@ -13,6 +13,13 @@ from stockade.policy.port import Port
 
 THERE = Destination(Host.parse("allowed.test"), Port(443))
 
+RETRY = (
+    b"\x16\3\3\0\x2a\2\0\0\x26\3\3"
+    + bytes.fromhex("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c")
+    + b"\0\x13\1\0"
+)
+ANSWER = RETRY[:11] + bytes(32) + RETRY[43:]
+
 
 def hello(name: str | None) -> bytes:
     """Return what a real client says first."""
@@ -33,7 +40,7 @@ def screened(said: bytes, piece: int) -> tuple[bytes | None, list[str]]:
     for at in range(0, len(said), piece):
         some = said[at : at + piece] if screen.done else screen.receive(said[at : at + piece])
         if some is None:
-            assert screen.done
+            assert screen.receive(said) is None
             return (passed or None), told
         passed += some
     return passed, told
@@ -44,10 +51,14 @@ def screened(said: bytes, piece: int) -> tuple[bytes | None, list[str]]:
     "said",
     [
         pytest.param(b"SSH-2.0-client\r\n", id="no TLS"),
-        pytest.param(hello("allowed.test") + b"more", id="the right name"),
+        pytest.param(hello("allowed.test"), id="the right name"),
+        pytest.param(hello("allowed.test") + b"\x14\3\3\0\1\1" + hello("allowed.test"), id="the right name twice"),
         pytest.param(hello("ALLOWED.test."), id="the right name, spelt otherwise"),
         pytest.param(hello(None), id="no name"),
-        pytest.param(b"\x16SSH", id="no TLS, although it begins so"),
+        pytest.param(hello(None) * 2, id="no name twice"),
+        pytest.param(b"\x13\x03\x01", id="almost TLS"),
+        pytest.param(b"\x19\x03\x01", id="almost TLS again"),
+        pytest.param(b"\x80\x2e\x01\x03\x01", id="hello of SSL 2"),
     ],
 )
 def test_what_is_right_passes_whole(said: bytes, piece: int) -> None:
@@ -62,13 +73,105 @@ def test_what_is_right_passes_whole(said: bytes, piece: int) -> None:
         pytest.param(hello("sub.allowed.test"), 'its TLS server name is "sub.allowed.test"', id="a name below"),
         pytest.param(
             b"\x16\x03\x01\0\x04\x02\0\0\0",
-            "its TLS hello cannot be read: its first message is no client hello",
+            "its TLS hello cannot be read: a message before the server's answer is no client hello",
             id="no hello",
+        ),
+        pytest.param(
+            b"\x15\3\1\0\2\1\0" + hello("allowed.test"),
+            "its TLS hello cannot be read: an alert stands before its hello",
+            id="an alert before it",
+        ),
+        *(
+            pytest.param(
+                bytes([first]) + b"\3\1\0\1\1",
+                f"its TLS hello cannot be read: {words} stands before its hello",
+                id=f"{words} first",
+            )
+            for first, words in (
+                (20, "a change of cipher"),
+                (21, "an alert"),
+                (23, "application data"),
+                (24, "a heartbeat"),
+            )
+        ),
+        pytest.param(
+            b"\x16SSH",
+            "its TLS hello cannot be read: a record before the server's answer has another version than 3",
+            id="another version",
         ),
     ],
 )
 def test_of_what_is_wrong_nothing_passes(said: bytes, why: str, piece: int) -> None:
     assert screened(said + b"more", piece) == (None, [why])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "why"),
+    [
+        ("allowed.test", "evil.test", 'another server: "evil.test"'),
+        ("allowed.test", "ALLOWED.test", 'another server: "ALLOWED.test"'),
+        ("allowed.test", None, "no server"),
+        (None, "evil.test", 'another server: "evil.test"'),
+        (None, "allowed.test", 'another server: "allowed.test"'),
+    ],
+)
+@pytest.mark.parametrize("asked", [False, True], ids=["unasked", "asked"])
+def test_every_hello_gives_the_same_name(first: str | None, second: str | None, why: str, *, asked: bool) -> None:
+    told: list[str] = []
+    screen = Screen(THERE, told.append)
+    said = hello(first)
+    assert screen.receive(said) == said
+    if asked:
+        screen.hear(RETRY)
+    assert not screen.done
+    assert screen.receive(b"\x14\3\3\0\1\1") == b"\x14\3\3\0\1\1"
+    assert screen.receive(hello(second)) is None
+    assert told == [f"its second TLS hello names {why}"]
+
+
+def test_once_the_server_has_answered_nothing_is_looked_at() -> None:
+    screen = Screen(THERE, pytest.fail)
+    screen.receive(hello("allowed.test"))
+    for half in (RETRY, ANSWER[:-1]):
+        screen.hear(half)
+        assert not screen.done
+    assert screen.receive(b"\x16\3\1\0") == b""
+    assert screen.holds
+    screen.hear(ANSWER[-1:])
+    assert (screen.done, screen.rest(), screen.holds) == (True, b"\x16\3\1\0", False)
+
+
+def test_what_a_server_says_first_ends_it_unless_that_is_tls_or_a_hello_is_on_its_way() -> None:
+    screen = Screen(THERE, pytest.fail)
+    screen.hear(b"220 ready")
+    assert (screen.done, screen.rest()) == (True, b"")
+    screen = Screen(THERE, pytest.fail)
+    screen.hear(b"\x15\3\1\0\2\1\0")
+    assert not screen.done
+    whole = hello("allowed.test")
+    assert screen.receive(whole[:20]) == b""
+    screen.hear(b"220 ready")
+    assert not screen.done
+    assert screen.receive(whole[20:]) == whole
+    assert screen.done
+
+
+@pytest.mark.parametrize("before", [b"", hello("allowed.test")])
+def test_a_hello_that_lacks_its_end_goes_nowhere(before: bytes) -> None:
+    told: list[str] = []
+    screen = Screen(THERE, told.append)
+    assert screen.receive(before + hello("evil.test")[:-1]) == before
+    assert not screen.end()
+    assert told == ["its TLS hello cannot be read: it ends in the midst"]
+
+
+def test_an_end_in_between_may_go_on() -> None:
+    for said in (b"", b"GET", hello("allowed.test")):
+        screen = Screen(THERE, pytest.fail)
+        if said:
+            screen.receive(said)
+        assert screen.end()
+        assert screen.done
 
 
 @given(st.binary(min_size=1), st.integers(1, 50))

@@ -154,6 +154,7 @@ def test_an_allowed_address_is_carried_whatever_name_tls_gives(play: Play) -> No
         pytest.param(hello("evil.test"), False, id="another name"),
         pytest.param(hello("second.test"), False, id="another name, though allowed"),
         pytest.param(b"\x16\x03\x01\x00\x05\x02\x00\x00\x01\x00", False, id="malformed"),
+        pytest.param(b"\x15\x03\x01\x00\x02\x01\x00" + hello("allowed.test"), False, id="an alert before it"),
     ],
 )
 def test_the_server_name_of_tls_must_be_the_one_connected_to(play: Play, said: bytes, *, passes: bool) -> None:

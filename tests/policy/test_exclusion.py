@@ -215,6 +215,13 @@ def test_plain_builtins_are_covered_by_their_patterns() -> None:
     assert match_all(patterns, "cd sub && test -f x && docker ps || exit 1; echo done").covered
 
 
+def test_a_relative_name_is_not_covered_where_the_line_moves() -> None:
+    patterns = tuple(Sourced(CommandPattern.parse(text), USER) for text in ("cd:*", "d/tool:*", "/usr/bin/tool:*"))
+    assert match_all(patterns, "d/tool x").covered
+    assert match_all(patterns, "cd d; /usr/bin/tool x").covered
+    assert "the directory that the line goes to" in match_all(patterns, "cd d; d/tool x").blocked_by
+
+
 def test_without_patterns_nothing_is_excluded() -> None:
     assert decide_exclusion((), "docker ps") == Exclusion(False, "no command is excluded")
 

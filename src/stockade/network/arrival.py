@@ -108,7 +108,7 @@ class Arrival(asyncio.Protocol):
         pair = self._host.relays.new(self.ticket.release)
         pair.client.adopt(self.transport)
         SocketTransport(server, pair.server, reading=False)
-        pair.client.screen = shortcut.screen
+        pair.screen = shortcut.screen
         self.transport.write(shortcut.answer)
         if shortcut.rest:
             pair.client.data_received(shortcut.rest)

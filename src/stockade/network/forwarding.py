@@ -133,7 +133,7 @@ class HttpConnection:
                 return
             ending = await self._exchange(request, server)
             if ending is not Outcome.UNSEEN:
-                await self._conclude(ending, server)
+                await self._conclude(ending, server, caller.command)
                 return
 
     async def _exchange(self, request: Request, server: Origin) -> Ending:
@@ -144,14 +144,14 @@ class HttpConnection:
         finally:
             unwatch()
 
-    async def _conclude(self, ending: Ending, server: Origin) -> None:
+    async def _conclude(self, ending: Ending, server: Origin, command: str) -> None:
         if isinstance(ending, Refusal):
             self._drop_origin()
             await self._refuse(ending)
         elif ending is Outcome.SWITCHED:
             await self._client.write(server.conversation.rest())
-            await server.stream.write(self._conversation.rest())
-            self._visit.join(server.stream)
+            self._client.put_back(self._conversation.rest())
+            self._visit.join(server.stream, self._outlet.screen(server.destination, command))
 
     async def _origin_for(self, caller: Caller, decision: NetworkDecision) -> Origin | Closed:
         """Return the connection on which to ask a server: the one that stands, if it fits, or a new one."""

@@ -2,8 +2,10 @@
 
 Back-pressure both ways: a side whose peer cannot take more is not read. Half-close: the end of one direction is passed
 on and leaves the other open. A side that is lost takes the other with it, once that has what it was sent. A pair on
-which nothing has moved for too long is ended by ``Relays.sweep``, which one timer calls for all of them. What a side
-says first may have to pass a screen (``screen``); if it does not, both are ended.
+which nothing has moved for too long is ended by ``Relays.sweep``, which one timer calls for all of them.
+
+What both say first may have to pass a screen (``screen``), and is poured only behind it. If the screen refuses, the
+client's connection is reset and the server's ended. What the screen holds back must be whole in time.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from __future__ import annotations
 import asyncio
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeGuard
-from stockade.network.transport import SocketTransport
+from stockade.network.transport import SocketTransport, reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +33,6 @@ class Side(asyncio.Protocol):
         self.pair = pair
         self.transport: asyncio.Transport | None = None
         self.peer: Side | None = None
-        #: Looks at what comes first, where that is not to be passed on unseen.
-        self.screen: Screen | None = None
         self._early: list[bytes] = []
         self._ended = False
 
@@ -61,7 +61,7 @@ class Side(asyncio.Protocol):
         transport, peer = self.transport, self.peer
         if transport is None or peer is None or transport.is_closing():
             return
-        self._pour()
+        self.pour()
         transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
@@ -72,15 +72,16 @@ class Side(asyncio.Protocol):
             if self.transport is not None:
                 self.transport.pause_reading()
             return
-        if self.screen is None:
+        if self.pair.screen is None:
             self.peer.transport.write(data)
         else:
-            self._pass_screen(self.screen, self.peer.transport, data)
+            self.pair.pass_screen(self, self.peer.transport, data)
 
     def eof_received(self) -> bool:
         """Pass the end of this direction on; the other one stays open."""
         self._ended = True
-        self._pass_rest()
+        if self.peer is not None and self is self.pair.client:
+            self.pair.end_screen()
         if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
             if self.peer._ended:  # noqa: SLF001 - its other half
                 self.pair.close()
@@ -104,40 +105,27 @@ class Side(asyncio.Protocol):
         self.transport = None
         self.pair.lost(self)
 
-    def _pour(self) -> None:
+    def pour(self) -> None:
         """Let what comes go on without us, once it need not be looked at."""
         peer = None if self.peer is None else self.peer.transport
-        if self.screen is None and type(self.transport) is SocketTransport and type(peer) is SocketTransport:
+        if self.pair.screen is None and type(self.transport) is SocketTransport and type(peer) is SocketTransport:
             self.transport.pour(peer, _ENDLESS, self.pair.count)
-
-    def _pass_screen(self, screen: Screen, peer: asyncio.Transport, data: bytes) -> None:
-        passed = screen.receive(data)
-        if passed is None:
-            self.pair.abort()
-            return
-        if passed:
-            peer.write(passed)
-        if screen.done:
-            self.screen = None
-            self._pour()
-
-    def _pass_rest(self) -> None:
-        """Pass on what a screen holds back, if the end comes before it could tell."""
-        if self.screen is not None and self.peer is not None and self.peer.transport is not None:
-            self.peer.transport.write(self.screen.rest())
-            self.screen = None
 
 
 class Pair:
     """Two sides."""
 
-    def __init__(self, ended: Callable[[Pair], None]) -> None:
-        """Tell ``ended`` once both sides are gone."""
+    def __init__(self, ended: Callable[[Pair], None], hello_seconds: float) -> None:
+        """Tell ``ended`` once both sides are gone; what a screen holds back must be whole after so many seconds."""
         self.client = Side(self)
         self.server = Side(self)
         self.moved = 0
         self.seen = -1
+        #: Looks at what both say first, where that is not to be passed on unseen.
+        self.screen: Screen | None = None
         self._ended = ended
+        self._hello_seconds = hello_seconds
+        self._timer: asyncio.TimerHandle | None = None
 
     def join(self) -> None:
         """Let the two talk."""
@@ -151,6 +139,34 @@ class Pair:
         """Note that something has moved."""
         self.moved += size
 
+    def pass_screen(self, side: Side, peer: asyncio.Transport, data: bytes) -> None:
+        """Pass on what may go on of what a side said."""
+        screen = self.screen
+        assert screen is not None  # noqa: S101 - only then there is something to pass
+        if side is self.client:
+            passed = screen.receive(data)
+            if passed is None:
+                self._refuse()
+                return
+        else:
+            screen.hear(data)
+            passed = data
+        if passed:
+            peer.write(passed)
+        if screen.done:
+            self._drop_screen(screen)
+        elif self._timer is None and screen.holds:
+            self._timer = asyncio.get_running_loop().call_later(self._hello_seconds, self._late)
+
+    def end_screen(self) -> None:
+        """Look at no more, because the client says no more."""
+        screen = self.screen
+        if screen is not None:
+            if screen.end():
+                self._drop_screen(screen)
+            else:
+                self._refuse()
+
     def close(self) -> None:
         """End both, after what they were sent: at once, if they have it."""
         client, server = self.client.transport, self.server.transport
@@ -158,7 +174,7 @@ class Pair:
             self.client.transport = self.server.transport = None
             client.discard()
             server.discard()
-            self._ended(self)
+            self._over()
             return
         for transport in (client, server):
             if transport is not None:
@@ -176,7 +192,36 @@ class Pair:
         if other.transport is not None:
             other.transport.close()
         if other.transport is None:
-            self._ended(self)
+            self._over()
+
+    def _drop_screen(self, screen: Screen) -> None:
+        """Pass on what it holds back, which nobody takes for a hello any more, and pour the rest."""
+        self.screen = None
+        self._stop_timer()
+        held = screen.rest()
+        if held and self.server.transport is not None:
+            self.server.transport.write(held)
+        self.client.pour()
+        self.server.pour()
+
+    def _refuse(self) -> None:
+        if self.client.transport is not None:
+            reset(self.client.transport)
+        self.abort()
+
+    def _late(self) -> None:
+        self._timer = None
+        if self.screen is not None and self.screen.holds:
+            self.abort()
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _over(self) -> None:
+        self._stop_timer()
+        self._ended(self)
 
 
 def _is_done(transport: asyncio.Transport | None) -> TypeGuard[SocketTransport]:
@@ -187,8 +232,9 @@ def _is_done(transport: asyncio.Transport | None) -> TypeGuard[SocketTransport]:
 class Relays:
     """All pairs of a proxy."""
 
-    def __init__(self) -> None:
-        """Begin with none."""
+    def __init__(self, hello_seconds: float = 30.0) -> None:
+        """Begin with none; a hello must be whole after so many seconds."""
+        self._hello_seconds = hello_seconds
         self._pairs: set[Pair] = set()
 
     def __len__(self) -> int:
@@ -204,7 +250,7 @@ class Relays:
                 if ended is not None:
                     ended()
 
-        pair = Pair(forget)
+        pair = Pair(forget, self._hello_seconds)
         self._pairs.add(pair)
         return pair
 

@@ -3,74 +3,108 @@
 Who may reach one name of a content network could else reach every other there, by asking for a tunnel to the first and
 for a certificate of the second.
 
-Rules: nothing of a TLS hello goes out before all of it is there and is right. Whatever is not TLS goes out at once, and
-so does TLS that names no server. A tunnel to an address has no name to be held against. What comes later is not looked
-at: nothing is decrypted.
+Rules: a first byte that begins a record of TLS, of whatever kind, is TLS: then nothing goes out before a whole hello is
+there and is right (``client_flight``), and the client is looked at until the server has answered for good
+(``server_flight``), because a server that asks for a second hello takes the name from that. Every hello gives the same
+name, or gives none. TLS that names no server goes out. Whatever begins otherwise goes out at once and is not looked at
+again; so does everything if the server speaks first: a server of TLS never does. That leaves protocols that turn to TLS
+later (STARTTLS), and the hello of SSL 2, which has no place for a name. A tunnel to an address has no name to be held
+against.
 """
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.network.server_name import Malformed, Name, NeedMore, ServerNameReader
-from stockade.policy.host import Host, HostKind
+from stockade.network.client_flight import BEGINNINGS, ClientFlight, Refused
+from stockade.network.server_flight import ServerFlight
+from stockade.policy.host import Host
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stockade.network.server_name import Finding
+    from stockade.network.server_name import Hello
     from stockade.policy.destination import Destination
-
-_TLS: Final = 22
-
-
-def mismatch(finding: Finding, destination: Destination) -> str:
-    """Say why a connection must not go on, or nothing."""
-    if isinstance(finding, Malformed):
-        return f"its TLS hello cannot be read: {finding.why}"
-    if not isinstance(finding, Name) or destination.host.kind is not HostKind.NAME:
-        return ""
-    try:
-        named = Host.parse(finding.host_text)
-    except InvalidTextError:
-        named = None
-    return "" if named == destination.host else f'its TLS server name is "{escape(finding.host_text)}"'
 
 
 class Screen:
     """Stands before one tunnel to a name. ``done`` says that nothing more needs to be looked at."""
 
-    __slots__ = ("_destination", "_held", "_reader", "_tell", "done")
+    __slots__ = ("_client", "_destination", "_first", "_refused", "_server", "_tell", "done")
 
     def __init__(self, destination: Destination, tell: Callable[[str], None]) -> None:
-        """Take what the tunnel is for, and who is told why it must not go on."""
+        """Take what the tunnel is for, and who hears why it must not go on."""
         self.done = False
         self._destination = destination
         self._tell = tell
-        self._held = bytearray()
-        self._reader: ServerNameReader | None = None
+        self._client: ClientFlight | None = None
+        self._server: ServerFlight | None = None
+        self._first: Hello | None = None
+        self._refused = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether something of the client is held back."""
+        return self._client is not None and self._client.holds
 
     def receive(self, data: bytes) -> bytes | None:
         """Take bytes of the client; return those that may go on now, or ``None`` if the tunnel must end."""
-        if self._reader is None:
-            if data[0] != _TLS:
+        if self._client is None:
+            if data[0] not in BEGINNINGS:
                 self.done = True
                 return data
-            self._reader = ServerNameReader()
-        self._held += data
-        finding = self._reader.receive(data)
-        if isinstance(finding, NeedMore):
-            return b""
-        self.done = True
-        why = mismatch(finding, self._destination)
-        if why:
-            self._tell(why)
+            self._client = ClientFlight(self._judge)
+        passed = self._client.receive(data)
+        if isinstance(passed, Refused):
+            self._refuse(passed.why)
             return None
-        return self.rest()
+        self._settle()
+        return passed
+
+    def hear(self, data: bytes) -> None:
+        """Take bytes of the server, which go on whatever they are."""
+        if self._server is None:
+            self._server = ServerFlight()
+        self._server.receive(data)
+        self._settle()
+
+    def end(self) -> bool:
+        """Take the end of what the client says; return whether it may go on: not if a hello lacks its end."""
+        if self.holds:
+            self._refuse("its TLS hello cannot be read: it ends in the midst")
+            return False
+        self.done = True
+        return True
 
     def rest(self) -> bytes:
-        """Return what is held back, and forget it: no server makes anything of half a hello that has ended."""
-        rest = bytes(self._held)
-        self._held.clear()
-        return rest
+        """Return what is held back, once it is done, and forget it."""
+        return b"" if self._client is None else self._client.rest()
+
+    def _settle(self) -> None:
+        """Be done once the server has answered, unless it did so without having heard the hello that is on its way."""
+        if self._server is not None and self._server.answered:
+            self.done = self._client is None or self._client.has_said_hello
+
+    def _refuse(self, why: str) -> None:
+        if not self._refused:
+            self._refused = True
+            self._tell(why)
+
+    def _judge(self, hello: Hello) -> str:
+        """Say why a hello must not go on, or nothing."""
+        name, first = hello.host_text, self._first
+        if first is None:
+            self._first = hello
+            return "" if name is None or self._is_right(name) else f'its TLS server name is "{escape(name)}"'
+        if name == first.host_text:
+            return ""
+        return "its second TLS hello names " + ("no server" if name is None else f'another server: "{escape(name)}"')
+
+    def _is_right(self, name: str) -> bool:
+        if name == self._destination.host.text:
+            return True
+        try:
+            return Host.parse(name) == self._destination.host
+        except InvalidTextError:
+            return False

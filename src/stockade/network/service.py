@@ -65,12 +65,12 @@ class Visit:
         self._when_over.append(call)
 
     def join(self, server: Stream, screen: Screen | None = None) -> None:
-        """Become a tunnel: from now on both connections live and end on their own; what the client says is screened."""
+        """Become a tunnel: from now on both connections live and end on their own, behind a screen if there is one."""
         if self.stream.lost or server.lost:
             message = "the connection was lost"
             raise ConnectionResetError(message)
         pair = self._relays.new(self._over)
-        pair.client.screen = screen
+        pair.screen = screen
         self.stream.give(pair.client)
         server.give(pair.server)
         pair.join()
@@ -110,7 +110,7 @@ class Service:
         With ``shortcuts``, a connection that asks for a tunnel which those find is joined without being served.
         """
         self.limits = limits or ProxyLimits()
-        self.relays = Relays()
+        self.relays = Relays(self.limits.handshake_seconds)
         self.arrivals = Arrivals(self.limits.handshake_seconds)
         self._shortcuts = shortcuts
         self._batch = 1

@@ -11,20 +11,16 @@ unread has come in is reset, and the answer that was on its way is lost with it.
 from __future__ import annotations
 
 import asyncio
-import socket
-import struct
 from collections import deque
 
-from stockade.annotation import TYPE_CHECKING, Final, cast
+from stockade.annotation import TYPE_CHECKING, cast
 from stockade.network.relay import HIGH_WATER
-from stockade.network.transport import SocketTransport
+from stockade.network.transport import SocketTransport, reset
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stockade.network.relay import Side
-
-_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 
 class Stream(asyncio.Protocol):
@@ -201,10 +197,8 @@ class Stream(asyncio.Protocol):
 
     def reset(self) -> None:
         """Close at once, such that the other side sees the connection refused rather than ended."""
-        if self._transport is not None and not self.given:
-            connection: socket.socket | None = self._transport.get_extra_info("socket")
-            if connection is not None and not self.lost:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+        if self._transport is not None and not self.given and not self.lost:
+            reset(self._transport)
         self.abort()
 
     def give(self, side: Side) -> None:

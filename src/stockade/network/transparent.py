@@ -5,9 +5,8 @@ The network of a session leads every connection here. Where it was meant to go i
 bytes are joined.
 
 Rules: a refusal is a connection that is reset at once. A name that the client gives itself must be the one that the
-connection is for: the server name of TLS on any port, the Host of each request on port 80. Where an address was
-connected to there is no such name for TLS. A server that speaks first is passed on at once: such protocols give no
-name. Who does not speak is waited for as long as for any idle connection; who begins a TLS hello must end it in time.
+connection is for: the server name of TLS on any port (``screen``), the Host of each request on port 80. Where an
+address was connected to there is no such name for TLS. Whoever speaks first is passed on at once.
 """
 
 from __future__ import annotations
@@ -17,9 +16,7 @@ from collections.abc import Callable
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.network.forwarding import HttpConnection
-from stockade.network.outlet import Closed, other_name
-from stockade.network.screen import mismatch
-from stockade.network.server_name import NeedMore, ServerNameReader
+from stockade.network.outlet import Closed
 from stockade.network.service import Service
 from stockade.policy.decision import Verdict
 
@@ -29,10 +26,7 @@ if TYPE_CHECKING:
     from stockade.network.fake_address import FakeAddresses
     from stockade.network.limits import Admissions, ProxyLimits
     from stockade.network.outlet import Outlet
-    from stockade.network.server_name import Finding
     from stockade.network.service import Visit
-    from stockade.network.stream import Stream
-    from stockade.policy.destination import Destination
 
 #: Returns the address and port that an accepted connection was made to; raises ``OSError`` if nobody knows.
 Original: TypeAlias = Callable[["socket.socket"], tuple[str, int]]
@@ -101,44 +95,6 @@ class TransparentProxy:
             visit.stream.reset()
             return
         try:
-            await self._begin(visit, opened.stream, decision.destination, command)
+            visit.join(opened.stream, self._outlet.screen(decision.destination, command))
         finally:
             opened.stream.abort()
-
-    async def _begin(self, visit: Visit, server: Stream, destination: Destination, command: str) -> None:
-        """Look at what the client says first, unless the server does, and join the two."""
-        client = visit.stream
-        async with asyncio.timeout(visit.limits.idle_seconds):
-            await _first_to_speak(client, server)
-        if client.readable:
-            said, finding = await _hello(client, visit.limits.handshake_seconds)
-            why = mismatch(finding, destination)
-            if why:
-                self._outlet.tell(other_name(destination, why), command)
-                client.reset()
-                return
-            await server.write(said)
-        visit.join(server)
-
-
-async def _first_to_speak(client: Stream, server: Stream) -> None:
-    waiting = [asyncio.create_task(stream.wait()) for stream in (client, server)]
-    try:
-        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in waiting:
-            task.cancel()
-        await asyncio.gather(*waiting, return_exceptions=True)
-
-
-async def _hello(client: Stream, seconds: float) -> tuple[bytes, Finding]:
-    """Read until it is known which server the client names; return what was read, too."""
-    reader = ServerNameReader()
-    said = bytearray()
-    async with asyncio.timeout(seconds):
-        while True:
-            data = await client.read()
-            said += data
-            finding = reader.receive(data)
-            if not data or not isinstance(finding, NeedMore):
-                return bytes(said), finding

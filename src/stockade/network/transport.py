@@ -15,6 +15,7 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
+import struct
 
 from stockade.annotation import TYPE_CHECKING, Any, Final, TypeAlias, cast
 from stockade.network.pipe import Pipes
@@ -32,6 +33,7 @@ _HIGH_WATER: Final = 1 << 16
 _UNABLE: Final = frozenset({errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.EOPNOTSUPP})
 _SHARED: Final = memoryview(bytearray(PIECE))
 _PIPES: Final = Pipes()
+_NO_LINGER: Final = struct.pack("ii", 1, 0)
 
 Data: TypeAlias = bytes | bytearray | memoryview
 
@@ -353,6 +355,14 @@ class SocketTransport(asyncio.Transport):
             self._protocol.connection_lost(error)
         finally:
             self._socket.close()
+
+
+def reset(transport: asyncio.Transport) -> None:
+    """Close at once, such that the other side sees the connection refused rather than ended."""
+    connection: socket.socket | None = transport.get_extra_info("socket")
+    if connection is not None and not transport.is_closing():
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGER)
+    transport.abort()
 
 
 def _ignore(_size: int) -> None:

@@ -93,11 +93,28 @@ def _is_assignment(word: str) -> bool:
 
 
 def _may_be_part(pattern: str, part: str) -> bool:
-    return pattern == part or (part not in _LEADS_AWAY and _matches(pattern, part, str.__eq__))
+    return pattern == part or (part not in _LEADS_AWAY and _matches_text(pattern, part))
 
 
 def _matches_word(pattern: str, word: Word) -> bool:
-    return word.literal and _matches(pattern, word.text, str.__eq__)
+    return word.literal and _matches_text(pattern, word.text)
+
+
+def _matches_text(pattern: str, text: str) -> bool:
+    """Match a text, a star with any characters; a word may be 64 kB long, so nothing is done for each character."""
+    first, *middle = pattern.split(STAR)
+    if not middle:
+        return pattern == text
+    last = middle.pop()
+    at, end = len(first), len(text) - len(last)
+    if at > end or not text.startswith(first) or not text.endswith(last):
+        return False
+    for part in middle:
+        found = text.find(part, at, end)
+        if found < 0:
+            return False
+        at = found + len(part)
+    return True
 
 
 def _matches(pattern: Sequence[str], items: Sequence[T], same: Callable[[str, T], bool]) -> bool:

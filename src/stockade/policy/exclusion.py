@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from stockade.settings.layer import Sourced
 
 
+_MOVING = frozenset(("cd", "chdir", "pushd", "popd"))
+
+
 class LineMatch(Value):
     """Whether patterns cover a whole line: the patterns that were needed, or what is not covered and why."""
 
@@ -66,21 +69,26 @@ def match_all(patterns: tuple[Sourced[CommandPattern], ...], line: str) -> LineM
     if not commands:
         return LineMatch(False, blocked_by="the line holds no command")
     matched: list[Sourced[CommandPattern]] = []
+    moves = any(command.words[0].text in _MOVING for command in commands if command.words)
     for command in commands:
         pattern = next((pattern for pattern in patterns if pattern.value.matches(command)), None)
         if pattern is None:
             return LineMatch(False, blocked_by=f"no pattern matches `{command}`")
-        if command.redirects:
-            return LineMatch(False, blocked_by=_redirection(command))
-        if why := why_not_plain(command):
-            return LineMatch(False, blocked_by=f"{why}: no pattern covers it")
+        if why := _why_not_covered(command, moves=moves):
+            return LineMatch(False, blocked_by=why)
         matched.append(pattern)
     return LineMatch(True, tuple(dict.fromkeys(matched)))
 
 
-def may_run_subscript(word: Word) -> bool:
-    """Say whether a shell that takes a word for the name of a variable would run what is in it."""
-    return "[" in word.text and ("$(" in word.text or "`" in word.text)
+def _why_not_covered(command: SimpleCommand, *, moves: bool) -> str:
+    """Say why a command is not covered although a pattern matches it; ``moves``: the line changes its directory."""
+    name = command.words[0].text
+    if command.redirects:
+        return _redirection(command)
+    if moves and "/" in name and not name.startswith("/"):
+        return f"`{command}` is looked for in the directory that the line goes to"
+    why = why_not_plain(command)
+    return f"{why}: no pattern covers it" if why else ""
 
 
 def _redirection(command: SimpleCommand) -> str:

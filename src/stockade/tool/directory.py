@@ -24,6 +24,7 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
+from stockade.policy.builtin import why_not_plain
 from stockade.policy.path_pattern import is_at_or_below
 from stockade.policy.shell_line import parse
 from stockade.suppress import suppress
@@ -56,8 +57,9 @@ def may_move(line: str) -> bool:
         commands = parse(line)
     except InvalidTextError:
         return True
-    names = [command.words[0] for command in commands if command.words]
-    return any(not name.literal or name.text in _MOVING for name in names)
+    named = [command for command in commands if command.words]
+    # A builtin that evaluates (`trap`, `mapfile -C`, `emulate -c`) may hold a line that moves.
+    return any(not one.words[0].literal or one.words[0].text in _MOVING or why_not_plain(one) for one in named)
 
 
 def _in_double_quotes(text: str) -> str:

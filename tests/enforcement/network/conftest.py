@@ -55,6 +55,74 @@ _A, _AAAA = 1, 28
 _NO_SUCH_NAME = 3
 
 
+#: Both ends of TLS in Go: ``fetch ADDRESS AUTHORITY``, or a server that writes down each name that it is asked for.
+GO = r"""
+package main
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+)
+
+func fail(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// Fetches an address as any program in Go would, by the proxies that its environment names.
+func fetch(address, authority string) {
+	pem, err := os.ReadFile(authority)
+	fail(err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(pem)
+	way := &http.Transport{Proxy: http.ProxyFromEnvironment, TLSClientConfig: &tls.Config{RootCAs: pool}}
+	answer, err := (&http.Client{Transport: way}).Get(address)
+	fail(err)
+	_, err = io.Copy(os.Stdout, answer.Body)
+	fail(err)
+	if answer.StatusCode != 200 {
+		os.Exit(1)
+	}
+}
+
+func main() {
+	if os.Args[1] == "fetch" {
+		fetch(os.Args[2], os.Args[3])
+		return
+	}
+	pair, err := tls.LoadX509KeyPair(os.Args[1], os.Args[2])
+	fail(err)
+	config := &tls.Config{GetCertificate: func(hello *tls.ClientHelloInfo) (*tls.Certificate, error) {
+		fmt.Printf("name \"%s\"\n", hello.ServerName)
+		return &pair, nil
+	}}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	fail(err)
+	fmt.Printf("ACCEPT 127.0.0.1:%d\n", listener.Addr().(*net.TCPAddr).Port)
+	for {
+		raw, err := listener.Accept()
+		fail(err)
+		go func() {
+			defer raw.Close()
+			stream := tls.Server(raw, config)
+			if _, err := bufio.NewReader(stream).ReadString('\n'); err == nil {
+				fmt.Fprintf(stream, "HTTP/1.0 200 OK\r\n\r\nhello\n")
+				stream.Close()
+			}
+		}()
+	}
+}
+"""
+
+
 class Journal:
     """All that reached any server, one text each."""
 
@@ -482,3 +550,24 @@ def opened(net: Net) -> Iterator[Open]:
         yield opened
     finally:
         opened.close()
+
+
+@pytest.fixture(scope="session")
+def go_program(net: Net) -> str:
+    """The program in Go, built without anything from elsewhere."""
+    folder = net.root / "go"
+    folder.mkdir()
+    (folder / "main.go").write_text(GO)
+    places = {name: folder / name for name in ("GOCACHE", "GOPATH", "GOTMPDIR")}
+    for place in places.values():
+        place.mkdir()
+    closed = {"GO111MODULE": "off", "GOPROXY": "off", "GOFLAGS": "", "GOTOOLCHAIN": "local"}
+    subprocess.run(
+        ["go", "build", "-o", "both", "main.go"],
+        cwd=folder,
+        env=net.environment | closed | {name: str(place) for name, place in places.items()},
+        check=True,
+        capture_output=True,
+        timeout=100,
+    )
+    return str(folder / "both")

@@ -156,8 +156,9 @@ class Client(Value):
 class Yard:
     """The servers and programs of the clients' tests."""
 
-    def __init__(self, net: Net) -> None:
+    def __init__(self, net: Net, go_program: str) -> None:
         self.net = net
+        self.go_program = go_program
         self.folder = net.root / "yard"
         self.folder.mkdir()
         self.python = sys.executable
@@ -225,6 +226,7 @@ class Yard:
             ),
             "node": Client(("node", "-e", NODE, url), hello, {"NODE_EXTRA_CA_CERTS": ca}),
             "java": Client(("java", "-XX:TieredStopAtLevel=1", str(self.folder / "Fetch.java"), url, ca), hello),
+            "go": Client((self.go_program, "fetch", url, ca), hello),
             "urllib": Client((*python, URLLIB, url, ca), hello),
             "requests": Client((*python, REQUESTS, url, ca), hello),
             "httpx": Client((*python, HTTPX, url, ca), hello),
@@ -436,9 +438,9 @@ class Sshd:
 
 
 @pytest.fixture(scope="session")
-def yard(net: Net) -> Iterator[Yard]:
+def yard(net: Net, go_program: str) -> Iterator[Yard]:
     """What clients talk to."""
-    yard = Yard(net)
+    yard = Yard(net, go_program)
     try:
         yield yard
     finally:

@@ -26,6 +26,7 @@ CLIENTS = (
     "npm",
     "node",
     "java",
+    "go",
     "urllib",
     "requests",
     "httpx",
