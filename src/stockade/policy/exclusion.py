@@ -16,7 +16,7 @@ from stockade.policy.shell_line import parse
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from stockade.policy.shell_line import SimpleCommand, Word
+    from stockade.policy.shell_line import SimpleCommand
     from stockade.settings.layer import Sourced
 
 
