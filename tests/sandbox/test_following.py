@@ -4,6 +4,7 @@ import asyncio
 import json
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -72,6 +73,13 @@ def port() -> Iterator[int]:
     thread.join(PATIENCE)
 
 
+def until_said(file: Path, word: bytes) -> None:
+    """Wait until a command has written a word."""
+    end = time.monotonic() + PATIENCE
+    while word not in file.read_bytes() and time.monotonic() < end:
+        time.sleep(0.01)
+
+
 def gain_and_lose(port: int) -> str:
     """A line that runs until a port of the host can be reached, and then until it cannot."""
     hear = f"(exec 3<>/dev/tcp/127.0.0.1/{port} && grep -q hello <&3) 2>/dev/null"
@@ -114,8 +122,16 @@ def test_a_process_that_is_waited_for_gains_and_loses_too(files: Files, port: in
         open(tmp_path / "said", "wb") as said,
         sandbox.spawn(gain_and_lose(port), stdout=said.fileno()) as process,
     ):
-        threading.Timer(0.5, files.allow).start()
+
+        def lose() -> None:
+            # Only once it has gained: on a busy machine it may begin late.
+            until_said(tmp_path / "said", b"gained")
+            files.allow()
+
+        losing = threading.Thread(target=lose)
+        losing.start()
         assert process.wait(PATIENCE).ok
+        losing.join()
 
 
 def test_rules_of_files_hold_for_the_next_command(files: Files, ground: Ground) -> None:
