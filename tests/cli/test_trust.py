@@ -72,7 +72,7 @@ def test_where_nobody_can_be_asked_nothing_is_trusted(here: Here, outside: Outsi
     status, out, err = outside.run("trust", given="y\n")
     assert status == 125
     assert "evil.example" in out
-    assert "nobody sits at a terminal" in err
+    assert "there is no terminal to ask on" in err
     assert f"stockade trust --sha256 {digest}" in err
     asked = here("trust", "--json")
     assert (asked.status, asked.facts["trusted"], asked.facts["files"]) == (125, False, [])

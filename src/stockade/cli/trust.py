@@ -92,7 +92,7 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     message = "nothing was trusted"
     if options.json or not _is_attended(shown):
         digests = " ".join(f"--sha256 {one.digest}" for one in files)
-        message = f"{message}: nobody sits at a terminal who could be asked"
+        message = f"{message}: there is no terminal to ask on"
         raise StockadeError(message, f"read what is printed; then, to trust exactly that: stockade trust {digests}")
     raise StockadeError(message, "answer y to trust the files as shown")
 
