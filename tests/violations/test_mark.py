@@ -87,6 +87,7 @@ def test_its_words() -> None:
         pytest.param("\U0001d55c7m2q9xw4tbz", "(id)", id="a mathematical letter"),
         pytest.param("k\u03017m2q9xw4tbz", "(id)", id="an accent"),
         pytest.param("&#107;7m2q9xw4tbz", "\\x26#107;7m2q9xw4tbz", id="an entity"),
+        pytest.param(f"&#{'0' * 5000}107;", f"\\x26#{'0' * 5000}107;", id="a number that Python does not read"),
         pytest.param("&amp;#x6b;7m2q9xw4tbz", "\\x26amp;#x6b;7m2q9xw4tbz", id="an entity of an entity"),
         pytest.param("k7m2q9xX\bw4tbz", "k7m2q9xX\\x08w4tbz", id="overstruck"),
         pytest.param(" 7m2q9xw4tbz\rk", " 7m2q9xw4tbz\\x0dk", id="written over"),

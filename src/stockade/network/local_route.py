@@ -96,8 +96,8 @@ def leads_here(destination: Destination) -> bool:
 
 
 def _ask(request: bytes) -> bytes:
-    kind = socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-    with socket.socket(socket.AF_NETLINK, kind, _NETLINK_ROUTE) as kernel:
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_ROUTE) as kernel:
+        kernel.setblocking(False)  # it answers before `sendto` returns
         kernel.sendto(request, (0, 0))
         answer, sender = kernel.recvfrom(_ANSWER_BYTES)
     if sender[0] != 0:  # another process may write to any netlink socket whose number it guesses

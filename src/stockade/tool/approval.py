@@ -11,7 +11,8 @@ In this order, the first that speaks decides:
 7. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
 8. All else is asked for.
 
-``skip_permissions`` answers every question of 4, 5 and 8 with yes; it changes no refusal. Approval says only whether a
+``skip_permissions`` answers every question of 4, 5 and 8 with yes; it changes no refusal, and a line that takes too long
+for the rules that deny is refused then, for one of them might have. Approval says only whether a
 call runs, never where: it does not widen the walls.
 """
 
@@ -133,6 +134,9 @@ def _ruled_question(
 ) -> Approval | None:
     if isinstance(asked, Possible):
         return _question("ask rule", f"a rule asks each time: {asked}", terms, (asked.pattern,))
+    if denied is TOO_LONG and terms.skip_permissions:
+        # No question may be answered with yes that a rule might have refused.
+        return Approval(Verdict.REFUSE, "length", _TOO_LONG)
     return _question("length", _TOO_LONG, terms) if TOO_LONG in (denied, asked) else None
 
 

@@ -74,7 +74,7 @@ class Mark(Value):
         if not self.id:
             return text
         text = self._replaced(text)
-        if "&" in text and self._is_in(_unescaped(text)):
+        if "&" in text and ((unescaped := _unescaped(text)) is None or self._is_in(unescaped)):
             text = text.replace("&", "\\x26")
         if any(sign in text for sign in "\b\r\x1b\x9b") and set(self.id).issubset(_folded(text)):
             seen = shown(text) if moves(text) else plain(text)
@@ -110,11 +110,15 @@ def _folded(text: str) -> str:
     return text.lower().encode("ascii", "ignore").translate(None, _NO_LETTERS).decode("ascii")
 
 
-def _unescaped(text: str) -> str:
+def _unescaped(text: str) -> str | None:
+    """Return a text without entities; ``None`` if it holds a number that Python does not read (above 4,300 digits)."""
     from html import unescape
 
-    for _ in range(3):
-        text = unescape(text)
+    try:
+        for _ in range(3):
+            text = unescape(text)
+    except ValueError:
+        return None
     return text
 
 

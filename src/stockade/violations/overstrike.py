@@ -27,7 +27,7 @@ _SEQUENCES: Final = (
 )
 _PIECES: Final = f"(?P<run>[ -~]+)|(?P<char>[^\x1b\x9b])|{_SEQUENCES}"
 _FARTHEST: Final = 10_000
-_MOST_WORK: Final = 2_000_000
+_MOST_WORK: Final = 500_000
 _TAB: Final = 8
 #: Rows down and places to the right, for each one that is asked for.
 _STEPS: Final = {
