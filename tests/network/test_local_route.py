@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from stockade.errors import UnavailableError
 from stockade.network import local_route
-from stockade.network.local_route import is_here, leads_here, question
+from stockade.network.local_route import is_here, leads_here, question, source_of
 from stockade.policy.destination import Destination
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has such a question")
@@ -48,6 +48,28 @@ def test_the_question_is_about_the_connection_that_would_be_made(place: str, fam
         attributes[name] = asked[at + 4 : at + size]
         at += size + -size % 4
     assert attributes == {1: packed, 27: b"\x06", 29: b"\x01\xbb"}
+
+
+def test_the_question_names_a_source() -> None:
+    asked = question(Destination.parse("198.51.100.7:443"), bytes((10, 9, 0, 1)))
+    assert asked[16:20] == bytes((socket.AF_INET, 32, 32, 0))
+    assert struct.pack("=HH", 8, 2) + bytes((10, 9, 0, 1)) in asked
+
+
+@pytest.mark.parametrize(
+    ("attributes", "source"),
+    [
+        pytest.param(b"", b"", id="none"),
+        pytest.param(struct.pack("=HHI", 8, 15, 254) + struct.pack("=HH", 8, 7) + b"abcd", b"abcd", id="the second"),
+        pytest.param(
+            struct.pack("=HHb", 5, 3, 1) + bytes(3) + struct.pack("=HH", 8, 7) + b"abcd", b"abcd", id="padded"
+        ),
+        pytest.param(struct.pack("=HH", 0, 7), b"", id="of no length"),
+        pytest.param(struct.pack("=HH", 8, 7) + b"ab", b"ab", id="cut off"),
+    ],
+)
+def test_the_source_that_the_kernel_would_take(attributes: bytes, source: bytes) -> None:
+    assert source_of(route(UNICAST) + attributes) == source
 
 
 @pytest.mark.parametrize(

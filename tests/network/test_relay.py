@@ -334,3 +334,21 @@ def test_what_does_not_move_is_swept() -> None:
         assert len(relays) == 0
 
     relayed(body)
+
+
+def test_what_came_early_and_fills_the_other_side_stops_the_reading() -> None:
+    """A pair that is not poured (by a foreign transport, say) has nothing else that keeps what waits from growing."""
+
+    async def body(client: Ends, _server: Ends, pair: Pair, _relays: Relays) -> None:
+        # Nobody reads at the other end.
+        pair.client.data_received(bytes(4 * HIGH_WATER))
+        pair.join()
+        writer = client[1]
+        for _ in range(2000):
+            if writer.transport.get_write_buffer_size() < HIGH_WATER:
+                writer.write(bytes(HIGH_WATER))
+            await asyncio.sleep(0)
+        assert pair.server.transport is not None
+        assert pair.server.transport.get_write_buffer_size() <= 8 * HIGH_WATER
+
+    relayed_over((False, False), body)

@@ -9,8 +9,10 @@ Rules: *local* and *anycast* routes lead here. Broadcast and multicast ones lead
 an error, never "no": what cannot be judged is not dialled. Nothing waits: the kernel has answered when ``send``
 returns. A socket lives for one question, so that no answer is taken for another's.
 
-A rule of ``ip rule`` that looks at the source port or at a firewall mark is not foreseen: the dial has no mark, and
-its port is not chosen yet. On macOS there is no such question, and addresses of interfaces alone count.
+The answer names the source address that the kernel would take, and a rule may look at that: so the question is asked
+again with it, as connect(2) does. A rule of ``ip rule`` that looks at the source port or at a firewall mark is not
+foreseen: the dial has no mark, and its port is not chosen yet. Nor are rules that rewrite the destination on its way
+out (nat in the output chain). On macOS there is no such question, and addresses of interfaces alone count.
 
 Source of truth: rtnetlink(7), linux/rtnetlink.h; ``RTA_IP_PROTO`` and ``RTA_DPORT`` are since Linux 4.19, and before
 that the kernel passes over them, as over the rules that they are for.
@@ -37,6 +39,8 @@ _NLMSG_ERROR: Final = 2
 _RTM_NEWROUTE: Final = 24
 _RTM_GETROUTE: Final = 26
 _RTA_DST: Final = 1
+_RTA_SRC: Final = 2
+_RTA_PREFSRC: Final = 7
 _RTA_IP_PROTO: Final = 27
 _RTA_DPORT: Final = 29
 _RTN_LOCAL: Final = 2
@@ -59,12 +63,13 @@ _NO_ROUTE: Final = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.EACCE
 _HINT: Final = "allow this process to use netlink sockets (NETLINK_ROUTE), or allow the address itself"
 
 
-def question(destination: Destination) -> bytes:
-    """Return what the kernel is asked about a destination, whose host is an address."""
+def question(destination: Destination, source: bytes = b"") -> bytes:
+    """Return what the kernel is asked about a destination, whose host is an address, and from which one."""
     family = socket.AF_INET if destination.host.kind is HostKind.IPV4 else socket.AF_INET6
     packed = socket.inet_pton(family, destination.host.text)
-    body = _ROUTE.pack(family, len(packed) * 8, 0, 0, 0, 0, 0, 0, 0)
+    body = _ROUTE.pack(family, len(packed) * 8, len(source) * 8, 0, 0, 0, 0, 0, 0)
     body += _attribute(_RTA_DST, packed)
+    body += _attribute(_RTA_SRC, source) if source else b""
     body += _attribute(_RTA_IP_PROTO, bytes((socket.IPPROTO_TCP,)))
     body += _attribute(_RTA_DPORT, destination.port.number.to_bytes(2, "big"))
     return _HEADER.pack(_HEADER.size + len(body), _RTM_GETROUTE, _NLM_F_REQUEST, _NUMBER, 0) + body
@@ -84,12 +89,29 @@ def is_here(answer: bytes) -> bool:
     raise OSError(errno.EPROTO, os.strerror(errno.EPROTO))
 
 
+def source_of(answer: bytes) -> bytes:
+    """Return the source address that the kernel's answer names, or nothing."""
+    at = _HEADER.size + _ROUTE.size
+    while at + _ATTRIBUTE.size <= len(answer):
+        length, number = _ATTRIBUTE.unpack_from(answer, at)
+        if length < _ATTRIBUTE.size:
+            break
+        if number == _RTA_PREFSRC:
+            return answer[at + _ATTRIBUTE.size : at + length]
+        at += length + -length % _ALIGNMENT
+    return b""
+
+
 def leads_here(destination: Destination) -> bool:
     """Say whether a connection to this address and port would end on this host, or raise ``UnavailableError``."""
     if sys.platform != "linux":
         return False
     try:
-        return is_here(_ask(question(destination)))
+        answer = _ask(question(destination))
+        if is_here(answer):
+            return True
+        source = source_of(answer)
+        return bool(source) and is_here(_ask(question(destination, source)))
     except OSError as error:
         message = f"where {destination.host} leads cannot be found out: {error.strerror or error}"
         raise UnavailableError(message, _HINT) from None

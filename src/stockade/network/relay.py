@@ -35,6 +35,7 @@ class Side(asyncio.Protocol):
         self.peer: Side | None = None
         self._early: list[bytes] = []
         self._ended = False
+        self._full = False
 
     def adopt(self, transport: asyncio.Transport) -> None:
         """Take over a connection that another protocol has served so far."""
@@ -62,7 +63,9 @@ class Side(asyncio.Protocol):
         if transport is None or peer is None or transport.is_closing():
             return
         self.pour()
-        transport.resume_reading()
+        # What came early may have filled the peer already, and a transport says so only once.
+        if not peer._full:  # noqa: SLF001 - its other half
+            transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         """Pass on what is not poured: TLS to an upstream proxy, what came early, and what is looked at first."""
@@ -92,11 +95,13 @@ class Side(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Read no more from the peer: this side cannot take it."""
+        self._full = True
         if self.peer is not None and self.peer.transport is not None:
             self.peer.transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Read from the peer again."""
+        self._full = False
         if self.peer is not None and self.peer.transport is not None and not self.peer.transport.is_closing():
             self.peer.transport.resume_reading()
 

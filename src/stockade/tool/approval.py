@@ -11,9 +11,9 @@ In this order, the first that speaks decides:
 7. Inside the walls, with ``autoAllowBashIfSandboxed``, in mode ``open``: allowed, because of the walls.
 8. All else is asked for.
 
-``skip_permissions`` answers every question of 4, 5 and 8 with yes; it changes no refusal, and a line that takes too long
-for the rules that deny is refused then, for one of them might have. Approval says only whether a
-call runs, never where: it does not widen the walls.
+``skip_permissions`` answers every question of 4, 5 and 8 with yes. It changes no refusal, and a line that takes too
+long for the rules that deny is refused then, for one of them might have. Approval says only whether a call runs, never
+where: it does not widen the walls.
 """
 
 from __future__ import annotations
