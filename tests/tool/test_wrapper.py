@@ -4,7 +4,8 @@ import pytest
 
 from stockade.tool.effort import Effort, TooMuchError
 from stockade.tool.loose_line import read_loosely
-from stockade.tool.wrapper import ANYTHING, Possibility, Text, possibilities
+from stockade.tool.possibility import ANYTHING, Possibility, Text
+from stockade.tool.wrapper import possibilities
 
 A = "(what cannot be seen)"
 

@@ -26,11 +26,13 @@ from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.shell_line import SimpleCommand, parse
 from stockade.tool.effort import Effort, TooMuchError
+from stockade.tool.hidden_code import hidden_in_text, hidden_in_value, hidden_in_word, hidden_in_words
 from stockade.tool.loose_line import read_loosely
 from stockade.tool.loose_word import fits
+from stockade.tool.possibility import ANYTHING, Possibility, Text
 from stockade.tool.rough_line import rough_commands
 from stockade.tool.word_reader import UnclearError
-from stockade.tool.wrapper import ANYTHING, SHELLS, WRAPPERS, Possibility, Text, possibilities
+from stockade.tool.wrapper import SHELLS, WRAPPERS, possibilities
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -38,19 +40,17 @@ if TYPE_CHECKING:
 
     from stockade.policy.command_pattern import CommandPattern
     from stockade.settings.layer import Sourced
+    from stockade.tool.loose_line import LooseCommand
     from stockade.tool.loose_word import LooseWord
 
 __all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"]
 
 _STAR: Final = "*"
 _DEEPEST: Final = 4
-#: Variables whose value programs run, by how they end.
-_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 #: Where quotes mean nothing, it is not known what these are given.
 _READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "eval"))
 _SOURCES: Final = frozenset((".", "source"))
 _READ_BY_NAME: Final = re.compile(r"[<=]\(|/dev/|/proc/")
-_CODE: Final = re.compile(r"\$\(|`")
 _COST_OF_FITTING: Final = 4
 #: Characters of a command that is compared to say whether it matches for certain; a longer one may match.
 _LONGEST_COMPARED: Final = 4000
@@ -165,10 +165,21 @@ def _parts(line: str, depth: int, effort: Effort) -> Iterator[Possibility]:
         yield from _rough_parts(line, effort)
         return
     for command in commands:
-        for word in (*command.words, *command.assignments):
-            yield from _hidden(word, depth, effort)
+        yield from _followed(_hidden(command), depth, effort)
         if command.words:
             yield from _followed(possibilities(command.words, effort), depth, effort)
+
+
+def _hidden(command: LooseCommand) -> Iterator[Possibility | Text]:
+    """Yield what runs because of the words and values around a command."""
+    for word in (*command.words, *command.assignments):
+        yield from hidden_in_word(word)
+    for word in command.values:
+        yield from hidden_in_value(word)
+    if command.text:
+        yield from hidden_in_text(command.text)
+    if command.words:
+        yield from hidden_in_words(command.words)
 
 
 def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -> Iterator[Possibility]:
@@ -180,20 +191,6 @@ def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -
             yield ANYTHING
         else:
             yield from _parts(each.text, depth + 1, effort)
-
-
-def _hidden(word: LooseWord, depth: int, effort: Effort) -> Iterator[Possibility]:
-    """Yield what runs because of a value.
-
-    A shell that takes a word for a variable runs what is in its subscript, and some variables are expanded (PS4), or
-    are what programs run (GIT_PAGER, core.pager, alias.x=!x).
-    """
-    name, equals, value = word.shape.partition("=")
-    assigned = bool(equals) and name.replace(".", "_").isidentifier()
-    if _CODE.search(word.shape) and (assigned or "[" in word.shape):
-        yield from _rough_parts(word.shape, effort)
-    elif assigned and (value.startswith("!") or name.upper().endswith(_RUN_BY_PROGRAMS)):
-        yield from _followed((Text(value.lstrip("!")) if word.literal else ANYTHING,), depth, effort)
 
 
 def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
@@ -209,8 +206,13 @@ def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
                 continue
             if word.name in WRAPPERS or not word.literal:
                 # The words of a text that a shell reads are here already.
+                # Those that env splits once more are not.
                 found = possibilities(words[at:], effort)
-                yield from (each for each in found if isinstance(each, Possibility))
+                yield from (
+                    each if isinstance(each, Possibility) else ANYTHING
+                    for each in found
+                    if isinstance(each, Possibility) or word.name == "env"
+                )
 
 
 def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:

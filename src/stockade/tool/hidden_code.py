@@ -1,0 +1,105 @@
+"""What runs because of a value: a shell takes some values for code, and so do programs.
+
+- A word that a shell takes for a number or a variable is run where it has a substitution in its subscript, wherever it
+  came from: an argument, a loop, an array, a here-document (``[[ $i -eq 0 ]]`` with ``i='a[$(x)]'``).
+- Some variables are expanded (``PS4``), name a file of code (``BASH_ENV``), or are a table of code (``BASH_CMDS``,
+  ``functions`` of zsh), whichever command sets them.
+- Some are what programs run (``GIT_PAGER``, ``core.pager``, ``alias.x=!x``).
+
+A value that another command makes is not followed into arithmetic (``y=$(printf ..); echo $((y))``): each count of a
+loop would be refused.
+"""
+
+from __future__ import annotations
+
+import re
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.tool.loose_word import ANY, LooseWord
+from stockade.tool.possibility import ANYTHING, Possibility, Text
+from stockade.tool.shell_input import may_be_input
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+#: What begins a substitution.
+CODE: Final = re.compile(r"\$\(|`|\$\{[\s|]")
+#: Tables of code in zsh; what is assigned to them is run by a name. These are words of everyday, too.
+TABLES: Final = frozenset(
+    (
+        *("aliases", "galiases", "saliases", "dis_aliases", "dis_galiases", "dis_saliases", "functions"),
+        *("dis_functions", "commands", "builtins", "dis_builtins", "options"),
+    )
+)
+#: Variables of which a shell makes commands: they are code wherever they are named.
+VARIABLES: Final = ("BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "PS4", "PROMPT_COMMAND", "READNULLCMD", "NULLCMD")
+_VARIABLE: Final = re.compile(
+    rf"(?<![\w$])(?:(?:{'|'.join(VARIABLES)}|histchars|HISTCHARS)(?!\w)|BASH_FUNC_)", re.ASCII
+)
+# git takes settings from them, and so aliases.
+_GIT: Final = re.compile(r"GIT_CONFIG_(PARAMETERS|KEY_\d+|VALUE_\d+)=")
+_FILES: Final = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "ENV", "ZDOTDIR"))
+_TABLE: Final = re.compile(rf"(?:^|\$\{{)(?:{'|'.join(sorted(TABLES))})(?:\[|{ANY}|\+?=|:)", re.ASCII)
+#: Variables whose value programs run, by how they end.
+_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
+_MARKS: Final = re.compile(r"(?P<subscript>\w\[)|(?P<open>\[)|(?P<close>\])|(?P<code>\$\(|`|\$\{[\s|])")
+_QUOTES: Final = re.compile(r"\\\n|['\"\\]")
+# Commands that set a variable whose name is a word of theirs.
+_SETTERS: Final = frozenset(
+    (
+        *("set", "read", "typeset", "declare", "local", "export", "readonly", "private", "zparseopts", "zstyle"),
+        *("getopts", "vared", "sysread", "stat", "zstat", "mapfile", "readarray", "strftime", "zformat", "zregexparse"),
+    )
+)
+
+
+def hidden_in_word(word: LooseWord) -> Iterator[Possibility | Text]:
+    """Yield what runs because of a word of a command, or an assignment before one."""
+    name, equals, value = word.shape.partition("=")
+    name = name.removesuffix("+")
+    assigned = bool(equals) and name.replace(".", "_").replace("-", "_").replace(ANY, "_").isidentifier()
+    if word.shape == word.spelling and not equals and "[" not in word.shape and not _VARIABLE.search(word.shape):
+        return
+    texts = (word.shape, _QUOTES.sub("", word.spelling))
+    if (
+        any(_VARIABLE.search(text) or _TABLE.search(text) for text in texts)
+        or _GIT.match(word.shape)
+        or (CODE.search(word.shape) and (assigned or "[" in word.shape))
+        or (assigned and name in _FILES and may_be_input(LooseWord(word.spelling, value)))
+    ):
+        yield ANYTHING
+    elif assigned and (value.startswith("!") or name.upper().endswith(_RUN_BY_PROGRAMS)):
+        yield Text(value.lstrip("!")) if word.literal else ANYTHING
+
+
+def hidden_in_value(word: LooseWord) -> Iterator[Possibility]:
+    """Yield what may run because of a word that is no part of a command: of a loop, an array, a test, a redirection."""
+    if CODE.search(word.shape) or _VARIABLE.search(word.shape):
+        yield ANYTHING
+
+
+def hidden_in_text(text: str) -> Iterator[Possibility]:
+    """Yield what may run because of the text of a here-document: a substitution inside a subscript."""
+    if not CODE.search(text):
+        return
+    levels: list[bool] = []
+    subscripts = 0
+    for found in _MARKS.finditer(text):
+        if found["code"]:
+            if subscripts:
+                yield ANYTHING
+                return
+        elif found["close"]:
+            subscripts -= bool(levels and levels.pop())
+        else:
+            levels.append(bool(found["subscript"]))
+            subscripts += levels[-1]
+
+
+def hidden_in_words(words: tuple[LooseWord, ...]) -> Iterator[Possibility]:
+    """Yield what may run because of a command that sets a variable: ``set -A functions f 'x'``."""
+    kind = words[0].name
+    if kind in _SETTERS or (kind in ("print", "printf") and any(word.shape[:1] == "-" for word in words[1:])):
+        names = (re.split(rf"[\[={ANY}]", word.shape, maxsplit=1)[0] for word in words[1:])
+        if any(name in TABLES for name in names):
+            yield ANYTHING
