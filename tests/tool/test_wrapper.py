@@ -61,7 +61,7 @@ RUN = {
     "find that may run": ('find . "$x" make', {"make"}),
     "another wrapper": ("busybox make x", {"make x", "x"}),
     "a loader": ("/lib64/ld-linux-x86-64.so.2 /bin/ls", {"/bin/ls", "# /bin/ls"}),
-    "an alias": ("alias k=make", {"k=make", "make", "# k=make"}),
+    "an alias": ("alias k=make", {"k=make", "make", "make ...", "# k=make"}),
     "a trap": ("trap 'a b' EXIT", {"'a b' EXIT", "EXIT", "# a b"}),
 }
 

@@ -22,6 +22,8 @@ from stockade.tool.shell_input import may_be_input
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stockade.tool.effort import Effort
+
 #: What begins a substitution.
 CODE: Final = re.compile(r"\$\(|`|\$\{[\s|]")
 #: Tables of code in zsh; what is assigned to them is run by a name. These are words of everyday, too.
@@ -33,9 +35,10 @@ TABLES: Final = frozenset(
 )
 #: Variables of which a shell makes commands: they are code wherever they are named.
 VARIABLES: Final = ("BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "PS4", "PROMPT_COMMAND", "READNULLCMD", "NULLCMD")
-_VARIABLE: Final = re.compile(
-    rf"(?<![\w$])(?:(?:{'|'.join(VARIABLES)}|histchars|HISTCHARS)(?!\w)|BASH_FUNC_)", re.ASCII
-)
+_NAMES: Final = "|".join((*VARIABLES, "histchars", "HISTCHARS"))
+_VARIABLE: Final = re.compile(rf"(?<![\w$])(?:(?:{_NAMES})(?!\w)|BASH_FUNC_)", re.ASCII)
+# A dollar sign or a backquote as printf and echo are given it, and ANSI quotes.
+_ENCODED: Final = re.compile(r"\\(0*44|0*140|x24|x60|[uU]0*24|[uU]0*60)(?![0-9A-Fa-f])")
 # git takes settings from them, and so aliases.
 _GIT: Final = re.compile(r"GIT_CONFIG_(PARAMETERS|KEY_\d+|VALUE_\d+)=")
 _FILES: Final = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "ENV", "ZDOTDIR"))
@@ -63,6 +66,7 @@ def hidden_in_word(word: LooseWord) -> Iterator[Possibility | Text]:
     texts = (word.shape, _QUOTES.sub("", word.spelling))
     if (
         any(_VARIABLE.search(text) or _TABLE.search(text) for text in texts)
+        or _ENCODED.search(word.spelling)
         or _GIT.match(word.shape)
         or (CODE.search(word.shape) and (assigned or "[" in word.shape))
         or (assigned and name in _FILES and may_be_input(LooseWord(word.spelling, value)))
@@ -74,7 +78,7 @@ def hidden_in_word(word: LooseWord) -> Iterator[Possibility | Text]:
 
 def hidden_in_value(word: LooseWord) -> Iterator[Possibility]:
     """Yield what may run because of a word that is no part of a command: of a loop, an array, a test, a redirection."""
-    if CODE.search(word.shape) or _VARIABLE.search(word.shape):
+    if CODE.search(word.shape) or _VARIABLE.search(word.shape) or _ENCODED.search(word.spelling):
         yield ANYTHING
 
 
@@ -96,10 +100,11 @@ def hidden_in_text(text: str) -> Iterator[Possibility]:
             subscripts += levels[-1]
 
 
-def hidden_in_words(words: tuple[LooseWord, ...]) -> Iterator[Possibility]:
+def hidden_in_words(words: tuple[LooseWord, ...], start: int, effort: Effort) -> Iterator[Possibility]:
     """Yield what may run because of a command that sets a variable: ``set -A functions f 'x'``."""
-    kind = words[0].name
-    if kind in _SETTERS or (kind in ("print", "printf") and any(word.shape[:1] == "-" for word in words[1:])):
-        names = (re.split(rf"[\[={ANY}]", word.shape, maxsplit=1)[0] for word in words[1:])
-        if any(name in TABLES for name in names):
-            yield ANYTHING
+    if words[start].name not in _SETTERS:
+        return
+    effort.spend(len(words) - start)
+    names = (re.split(rf"[\[={ANY}]", word.shape, maxsplit=1)[0] for word in words[start + 1 :])
+    if any(name in TABLES for name in names):
+        yield ANYTHING

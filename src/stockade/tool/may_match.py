@@ -31,8 +31,9 @@ from stockade.tool.loose_line import read_loosely
 from stockade.tool.loose_word import fits
 from stockade.tool.possibility import ANYTHING, Possibility, Text
 from stockade.tool.rough_line import rough_commands
+from stockade.tool.shell_input import may_be_input
 from stockade.tool.word_reader import UnclearError
-from stockade.tool.wrapper import SHELLS, WRAPPERS, possibilities
+from stockade.tool.wrapper import RUNNERS, SHELLS, WRAPPERS, possibilities
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -165,12 +166,12 @@ def _parts(line: str, depth: int, effort: Effort) -> Iterator[Possibility]:
         yield from _rough_parts(line, effort)
         return
     for command in commands:
-        yield from _followed(_hidden(command), depth, effort)
+        yield from _followed(_hidden(command, effort), depth, effort)
         if command.words:
             yield from _followed(possibilities(command.words, effort), depth, effort)
 
 
-def _hidden(command: LooseCommand) -> Iterator[Possibility | Text]:
+def _hidden(command: LooseCommand, effort: Effort) -> Iterator[Possibility | Text]:
     """Yield what runs because of the words and values around a command."""
     for word in (*command.words, *command.assignments):
         yield from hidden_in_word(word)
@@ -179,7 +180,7 @@ def _hidden(command: LooseCommand) -> Iterator[Possibility | Text]:
     if command.text:
         yield from hidden_in_text(command.text)
     if command.words:
-        yield from hidden_in_words(command.words)
+        yield from hidden_in_words(command.words, 0, effort)
 
 
 def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -> Iterator[Possibility]:
@@ -202,17 +203,25 @@ def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
             if word.is_split or (word.literal and word.name in _READERS):
                 yield ANYTHING
                 return
-            if word.name in _SOURCES and (at + 1 < len(words) or not _READ_BY_NAME.search(line)):
-                continue
-            if word.name in WRAPPERS or not word.literal:
-                # The words of a text that a shell reads are here already.
-                # Those that env splits once more are not.
-                found = possibilities(words[at:], effort)
-                yield from (
-                    each if isinstance(each, Possibility) else ANYTHING
-                    for each in found
-                    if isinstance(each, Possibility) or word.name == "env"
-                )
+            # The words of a text that a shell reads are here already.
+            found = (*hidden_in_word(word), *hidden_in_words(words, at, effort))
+            yield from (each for each in found if isinstance(each, Possibility))
+            if word.name not in _SOURCES:
+                yield from _rough_run(words[at:], effort)
+            elif may_be_input(words[at + 1]) if at + 1 < len(words) else _READ_BY_NAME.search(line):
+                yield ANYTHING
+
+
+def _rough_run(words: tuple[LooseWord, ...], effort: Effort) -> Iterator[Possibility]:
+    name = words[0].name
+    runs_options = name in RUNNERS or name.startswith("git-")
+    if name in WRAPPERS or runs_options or not words[0].literal:
+        for each in possibilities(words, effort):
+            if isinstance(each, Possibility):
+                yield each
+            elif runs_options or name == "env":
+                # Where quotes mean nothing, it is not known where a value ends that touches its option.
+                yield ANYTHING
 
 
 def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:

@@ -23,8 +23,10 @@ if TYPE_CHECKING:
 _OPTIONS: Final = {
     "split": ("--filter",),
     "sort": ("--compress-program",),
-    "tar": ("-I", "-F", "--use-compress-program", "--checkpoint-action", "--to-command", "--info-script")
-    + ("--new-volume-script", "--rmt-command", "--rsh-command"),
+    "tar": (
+        *("-I", "-F", "--use-compress-program", "--checkpoint-action", "--to-command", "--info-script"),
+        *("--new-volume-script", "--rmt-command", "--rsh-command"),
+    ),
     "scp": ("-S", "-o"),
     "sftp": ("-S", "-o", "-D"),
     "rsync": ("-e", "--rsh", "--rsync-path"),
@@ -42,13 +44,16 @@ _OPTIONS: Final = {
     "rebase": ("-x", "--exec"),
     "difftool": ("-x", "--extcmd"),
     "grep": ("-O", "--open-files-in-pager"),
-    "filter-branch": ("--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter")
-    + ("--commit-filter", "--tag-name-filter", "--setup"),
+    "filter-branch": (
+        *("--env-filter", "--tree-filter", "--index-filter", "--parent-filter", "--msg-filter"),
+        *("--commit-filter", "--tag-name-filter", "--setup"),
+    ),
     "send-email": ("--to-cmd", "--cc-cmd", "--header-cmd", "--sendmail-cmd", "--smtp-server"),
     "submodule": (),
     "bisect": (),
 }
 _ALSO: Final = {"gtar": "tar", "bsdtar": "tar", "gsplit": "split", "gsort": "sort"}
+#: Programs, besides git, that are known here.
 PROGRAMS: Final = frozenset(("split", "sort", "tar", "scp", "sftp", "rsync", "gcc", "g++", "cc", "socat", *_ALSO))
 _GIT_VALUED: Final = frozenset(("-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env", "--exec-path"))
 # Settings of git that name a command, by their last part.
@@ -70,7 +75,7 @@ def run_by_options(kind: str, words: tuple[LooseWord, ...], effort: Effort) -> I
             yield from _command(word, word.shape[found.end() :].partition(",")[0]) if found else ()
         return
     yield from _values(_OPTIONS[kind], words)
-    if kind == "tar" and len(words) > 2 and re.match(r"[A-Za-z]*[IF]", words[1].shape):
+    if kind == "tar" and words[2:] and re.match(r"[A-Za-z]*[IF]", words[1].shape):
         # Letters without a dash have their values behind them, in order.
         for word in words[2:]:
             yield from _command(word, word.shape)
@@ -122,21 +127,22 @@ def run_by_git(words: tuple[LooseWord, ...], effort: Effort) -> Iterator[Possibi
     while at < len(words) and words[at].shape.startswith("-"):
         at += 2 if words[at].shape in _GIT_VALUED else 1
     for place in range(1, len(words)):
-        word, before = words[place], words[place - 1]
-        if before.shape in ("-c", "--config") and place <= max(at, 2 + at):
-            yield from _setting(word, *word.shape.partition("=")[::2], words[at + 1 :])
-        elif (
-            word.shape.startswith("-calias.")
-            or word.shape.startswith(("--config-env=", "--config=alias."))
-            or before.shape == "--config-env"
-        ):
-            yield ANYTHING
-        elif word.shape.startswith("alias.") and "=" not in word.shape and place + 1 < len(words):
-            yield from _setting(words[place + 1], word.shape, words[place + 1].shape, ())
-        if word.shape.startswith("ext::"):
-            yield from _command(word, word.shape[5:])
+        yield from _settings(words, place, at)
+        if words[place].shape.startswith("ext::"):
+            yield from _command(words[place], words[place].shape[5:])
     if at < len(words) and words[at].literal:
         yield from _subcommand(words[at].shape, words[at:])
+
+
+def _settings(words: tuple[LooseWord, ...], place: int, at: int) -> Iterator[Possibility | Text]:
+    """Yield what a word sets, where the subcommand stands ``at`` a place."""
+    word, before = words[place], words[place - 1].shape
+    if before in ("-c", "--config"):
+        yield from _setting(word, *word.shape.partition("=")[::2], words[at + 1 :])
+    elif before == "--config-env" or word.shape.startswith(("--config-env=", "-calias.", "--config=alias.")):
+        yield ANYTHING
+    elif word.shape.lower().startswith("alias.") and place + 1 < len(words):
+        yield from _setting(words[place + 1], word.shape, words[place + 1].shape, ())
 
 
 def _setting(word: LooseWord, key: str, value: str, rest: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:

@@ -41,6 +41,8 @@ WRAPPERS: Final = SHELLS | frozenset(
     )
     for word in line.split()
 )
+#: Other programs that run what some of their words say.
+RUNNERS: Final = PROGRAMS | {"git", "print"}
 _LOADER: Final = re.compile(r"ld(-linux|64|-musl|\.so|-2).*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\w./:,@%+-]*", re.ASCII)
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -107,21 +109,25 @@ def possibilities(words: tuple[LooseWord, ...], effort: Effort, depth: int = 0) 
                 return
             words, at, goes_on = run.command.words, run.command.start, run.command.goes_on
             continue
-        if kind.startswith("git-") and len(kind) > len("git-"):
+        if kind.startswith("git-"):
             # What git runs for its commands can be run by its own name.
             words, at = (plain("git"), plain(kind[4:]), *words[at + 1 :]), 0
             continue
-        if kind == "git":
-            yield from run_by_git(words[at:], effort)
-        elif kind in PROGRAMS:
-            yield from run_by_options(kind, words[at:], effort)
-        elif kind == "print":
-            yield from _printed(words[at + 1 :])
-        elif kind in WRAPPERS or _LOADER.fullmatch(kind):
-            yield from _others(kind, words[at:], effort, depth)
-            if goes_on:
-                yield ANYTHING
+        yield from _besides(kind, words[at:], effort, depth)
+        if goes_on and kind in WRAPPERS:
+            yield ANYTHING
         return
+
+
+def _besides(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[Possibility | Text]:
+    if kind == "git":
+        yield from run_by_git(words, effort)
+    elif kind in PROGRAMS:
+        yield from run_by_options(kind, words, effort)
+    elif kind == "print":
+        yield from _printed(words[1:])
+    elif kind in WRAPPERS or _LOADER.fullmatch(kind):
+        yield from _others(kind, words, effort, depth)
 
 
 def _may_wrap(shape: str, effort: Effort) -> bool:
@@ -354,13 +360,7 @@ def _find(words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[
 
 
 def _every_word(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[Possibility | Text]:
-    if kind == "parallel" and _has_its_words(words):
-        yield Possibility(words, 1, goes_on=True)
-    elif kind in _READERS:
-        yield ANYTHING
-    if kind == "hash" and any(word.shape[:2] == "-p" or "=" in word.shape for word in words[1:]):
-        # From here on a name means another command.
-        yield ANYTHING
+    yield from _at_once(kind, words)
     for place in range(1, len(words)):
         word = words[place]
         if not word.literal and (word.is_split or word.shape[0] != "-" or kind in ("alias", "trap")):
@@ -371,15 +371,27 @@ def _every_word(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: 
         for value in _values(word, is_alias=kind in ("alias", "hash")):
             effort.spend()
             yield Possibility(words, place) if value == word.shape else _behind(value, words[place + 1 :], effort)
-            if kind == "alias" and value.split():
-                # Other words come where the alias stands.
-                yield Possibility(tuple(map(plain, value.split())), 0, goes_on=True)
             if not value.replace("-", "").isalnum():
                 yield Text(value)
         if word.literal and (word.name in _DEFINITE or (place + 1 == len(words) and word.name in WRAPPERS)):
             yield from possibilities(words[place:], effort, depth + 1)
         if "{}" in word.shape:
             yield ANYTHING
+
+
+def _at_once(kind: str, words: tuple[LooseWord, ...]) -> Iterator[Possibility]:
+    """Yield what a wrapper runs whatever its single words are."""
+    if kind == "parallel" and _has_its_words(words):
+        yield Possibility(words, 1, goes_on=True)
+    elif kind in _READERS:
+        yield ANYTHING
+    if kind == "hash" and any(word.shape[:2] == "-p" or "=" in word.shape for word in words[1:]):
+        # From here on a name means another command.
+        yield ANYTHING
+    for word in words[1:] if kind == "alias" else ():
+        if values := word.shape.partition("=")[2].split():
+            # Other words come where the alias stands.
+            yield Possibility(tuple(map(plain, values)), 0, goes_on=True)
 
 
 def _has_its_words(words: tuple[LooseWord, ...]) -> bool:
