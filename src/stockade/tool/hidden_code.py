@@ -42,11 +42,14 @@ _ENCODED: Final = re.compile(r"\\(0*44|0*140|x24|x60|[uU]0*24|[uU]0*60)(?![0-9A-
 # git takes settings from them, and so aliases.
 _GIT: Final = re.compile(r"GIT_CONFIG_(PARAMETERS|KEY_\d+|VALUE_\d+)=")
 _FILES: Final = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "ENV", "ZDOTDIR"))
-_TABLE: Final = re.compile(rf"(?:^|\$\{{)(?:{'|'.join(sorted(TABLES))})(?:\[|{ANY}|\+?=|:)", re.ASCII)
+_ANY_TABLE: Final = "|".join(sorted(TABLES))
+_TABLE: Final = re.compile(rf"^(?:{_ANY_TABLE})\[|\$\{{(?:{_ANY_TABLE})(?!\w)[^}}]*=", re.ASCII)
 #: Variables whose value programs run, by how they end.
 _RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 _MARKS: Final = re.compile(r"(?P<subscript>\w\[)|(?P<open>\[)|(?P<close>\])|(?P<code>\$\(|`|\$\{[\s|])")
 _QUOTES: Final = re.compile(r"\\\n|['\"\\]")
+# These set one with an option.
+_PRINTERS: Final = frozenset(("print", "printf"))
 # Commands that set a variable whose name is a word of theirs.
 _SETTERS: Final = frozenset(
     (
@@ -56,8 +59,8 @@ _SETTERS: Final = frozenset(
 )
 
 
-def hidden_in_word(word: LooseWord) -> Iterator[Possibility | Text]:
-    """Yield what runs because of a word of a command, or an assignment before one."""
+def hidden_in_word(word: LooseWord, *, for_shells: bool = True) -> Iterator[Possibility | Text]:
+    """Yield what runs because of a word of a command, or an assignment before one; ``for_shells`` if shells may run."""
     name, equals, value = word.shape.partition("=")
     name = name.removesuffix("+")
     assigned = bool(equals) and name.replace(".", "_").replace("-", "_").replace(ANY, "_").isidentifier()
@@ -69,7 +72,7 @@ def hidden_in_word(word: LooseWord) -> Iterator[Possibility | Text]:
         or _ENCODED.search(word.spelling)
         or _GIT.match(word.shape)
         or (CODE.search(word.shape) and (assigned or "[" in word.shape))
-        or (assigned and name in _FILES and may_be_input(LooseWord(word.spelling, value)))
+        or (assigned and name in _FILES and (word.literal or for_shells) and may_be_input(LooseWord(name, value)))
     ):
         yield ANYTHING
     elif assigned and (value.startswith("!") or name.upper().endswith(_RUN_BY_PROGRAMS)):
@@ -102,7 +105,8 @@ def hidden_in_text(text: str) -> Iterator[Possibility]:
 
 def hidden_in_words(words: tuple[LooseWord, ...], start: int, effort: Effort) -> Iterator[Possibility]:
     """Yield what may run because of a command that sets a variable: ``set -A functions f 'x'``."""
-    if words[start].name not in _SETTERS:
+    kind, following = words[start].name, words[start + 1 : start + 2]
+    if kind not in _SETTERS and not (kind in _PRINTERS and following and following[0].shape.startswith("-")):
         return
     effort.spend(len(words) - start)
     names = (re.split(rf"[\[={ANY}]", word.shape, maxsplit=1)[0] for word in words[start + 1 :])

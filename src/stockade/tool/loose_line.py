@@ -7,7 +7,7 @@ know where the name of each command stands, so that an unknown *argument* is no 
 Rules:
 
 - Whatever bash, zsh and dash do not read alike is given up (``UnclearError``); the line is then searched word by
-  word (``rough_line``). Given up are, among others, ``case``, ``coproc``, ``function``, forms that only zsh knows,
+  word (``rough_line``). Given up are, among others, ``case``, ``coproc``, forms that only zsh knows,
   parentheses that touch a word, ``eval``-like expansions, unquoted characters beyond ASCII.
 - Every substitution is read, wherever it stands: in quotes, in here-documents, in subscripts.
 - A line that a shell would call wrong may be read as anything: the shell runs nothing of it.
@@ -36,7 +36,7 @@ _LOOPS: Final = frozenset(("for", "select"))
 # Read differently by the shells, or followed by what is; `-` and nocorrect are prefixes in zsh.
 _UNCLEAR: Final = frozenset(
     word
-    for line in ("case esac function coproc repeat nocorrect - foreach end always", "]] in float integer")
+    for line in ("case esac coproc repeat nocorrect - foreach end always", "]] in float integer")
     for word in line.split()
 )
 # What is assigned to these is run by a name.
@@ -51,6 +51,7 @@ _REDIRECT: Final = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|>>|>\||>&|<(?!\()|>(?!\(
 _NUMBERS: Final = re.compile(r"<[0-9]*-[0-9]*>")
 _DELIMITER: Final = re.compile(r"""(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+)|([\w.-]+))(?=[\s;&|<>)]|$)""", re.ASCII)
 _PARENTHESES: Final = re.compile(r"\([ \t]*\)")
+_FUNCTION: Final = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(\([ \t]*\))?\s*(?=\{[ \t\n])", re.ASCII)
 # dash would run what stands in ((..)), so nothing may be in it that may become something else.
 _ARITHMETIC: Final = re.compile(r"\(\(([A-Za-z0-9_\s+\-<>=!,;%]*)\)\)")
 _IN: Final = re.compile(r"in(?=[ \t;\n])")
@@ -193,7 +194,7 @@ class _Reader(WordReader):
         text = word.shape
         if text in _UNCLEAR:
             self.unclear(f"the word {text}")
-        if text not in _STAY and text not in _CLOSE and text not in _LOOPS and text != "[[":
+        if text not in _STAY and text not in _CLOSE and text not in _LOOPS and text not in ("[[", "function"):
             return ""
         if not fresh:
             self.unclear(f"{text} after a redirection or an assignment")
@@ -204,10 +205,20 @@ class _Reader(WordReader):
         if text in _LOOPS:
             self.loop_head()
             return "head"
+        if text == "function":
+            self.function_head()
+            return "head"
         if text == "[[":
             self.test()
         self.after_compound()
         return "end"
+
+    def function_head(self) -> None:
+        """Read a name and what may follow it, up to a brace. dash sees words there, and then the same commands."""
+        found = _FUNCTION.match(self.line, self.at)
+        if not found or self.strict:
+            self.unclear("a function of this form")
+        self.at = found.end()
 
     def time_options(self) -> None:
         while True:

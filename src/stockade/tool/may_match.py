@@ -50,6 +50,8 @@ _STAR: Final = "*"
 _DEEPEST: Final = 4
 #: Where quotes mean nothing, it is not known what these are given.
 _READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "eval"))
+# However it is quoted, the name of a shell has such an end; a busybox is one.
+_SHELL: Final = re.compile(r"h['\"\\]*(?!\w)|box")
 _SOURCES: Final = frozenset((".", "source"))
 _READ_BY_NAME: Final = re.compile(r"[<=]\(|/dev/|/proc/")
 _COST_OF_FITTING: Final = 4
@@ -165,16 +167,17 @@ def _parts(line: str, depth: int, effort: Effort) -> Iterator[Possibility]:
     except UnclearError:
         yield from _rough_parts(line, effort)
         return
+    for_shells = bool(_SHELL.search(line))
     for command in commands:
-        yield from _followed(_hidden(command, effort), depth, effort)
+        yield from _followed(_hidden(command, effort, for_shells=for_shells), depth, effort)
         if command.words:
             yield from _followed(possibilities(command.words, effort), depth, effort)
 
 
-def _hidden(command: LooseCommand, effort: Effort) -> Iterator[Possibility | Text]:
+def _hidden(command: LooseCommand, effort: Effort, *, for_shells: bool) -> Iterator[Possibility | Text]:
     """Yield what runs because of the words and values around a command."""
     for word in (*command.words, *command.assignments):
-        yield from hidden_in_word(word)
+        yield from hidden_in_word(word, for_shells=for_shells)
     for word in command.values:
         yield from hidden_in_value(word)
     if command.text:

@@ -98,6 +98,7 @@ def _values(options: tuple[str, ...], words: tuple[LooseWord, ...]) -> Iterator[
             for place, letter in enumerate(text[1:], 1):
                 if letter in letters:
                     yield from _command(word, text[place + 1 :]) if text[place + 1 :] else _next(following)
+                    break
 
 
 def _next(following: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:

@@ -382,7 +382,8 @@ def _every_word(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: 
 def _at_once(kind: str, words: tuple[LooseWord, ...]) -> Iterator[Possibility]:
     """Yield what a wrapper runs whatever its single words are."""
     if kind == "parallel" and _has_its_words(words):
-        yield Possibility(words, 1, goes_on=True)
+        end = next(at for at, word in enumerate(words) if word.shape == ":::")
+        yield Possibility(words[:end], 1, goes_on=True)
     elif kind in _READERS:
         yield ANYTHING
     if kind == "hash" and any(word.shape[:2] == "-p" or "=" in word.shape for word in words[1:]):
