@@ -153,6 +153,7 @@ ATTACKS = {
     "a subscript in the name of a file": (": > 'a[$(forbidden)]'; for i in a*; do : $((i)); done", BASH),
     "a subscript that is assigned in braces": (": ${q:='a[$(forbidden)]'}; : $((q))", BASH),
     "a subscript in quotes": ("a['b[$(forbidden)]']=1", BASH),
+    "a subscript in parts": ("q='b[$'; z=\"$q(forbidden)]\"; : $((z))", BASH),
     "a subscript in octal": ("y=$(printf 'a[\\44(forbidden)]'); echo $((y))", BASH),
     "a subscript in ANSI quotes": ("y=$'a[\\x24(forbidden)]'; echo $((y))", BASH),
     "a prompt in a loop": ("for PS4 in '$(forbidden)'; do set -x; :; done", BASH),
@@ -199,6 +200,7 @@ ATTACKS = {
     "the other end of git": ("git ls-remote --upload-pack='forbidden x' /", BOTH),
     "a transport of git": ("git -c protocol.ext.allow=always ls-remote 'ext::forbidden x'", BOTH),
     "a hook of git": ("git init -q; git -c core.fsmonitor=forbidden status", BOTH),
+    "a hook of git that is kept": ("git init -q; git config core.fsmonitor forbidden; git status", BOTH),
     "a machine by its name": ("x86_64 forbidden x", BOTH),
 }
 

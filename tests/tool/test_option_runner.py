@@ -41,6 +41,8 @@ RUN = {
     "an unknown alias": ('git -c alias.a="$x" a', {A}),
     "an alias in capitals": ("git -c Alias.a=b a", {"git b ..."}),
     "an alias that is kept": ("git config --global alias.a 'b c'", {"git b c ..."}),
+    "a setting that is kept and run": ("git config core.fsmonitor 'a b'", {"# a b"}),
+    "a setting that is kept": ('git config user.name "$x"', set()),
     "an unknown key": ('git -c "$x=y" a', {A}),
     "a setting": ('git -c user.name="$x" -c a.b=c log', set()),
     "a setting that is run": ("git -c core.fsmonitor='a b' status", {"# a b"}),

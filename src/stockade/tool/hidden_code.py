@@ -6,8 +6,8 @@
   ``functions`` of zsh), whichever command sets them.
 - Some are what programs run (``GIT_PAGER``, ``core.pager``, ``alias.x=!x``).
 
-A value that another command makes is not followed into arithmetic (``y=$(printf ..); echo $((y))``): each count of a
-loop would be refused.
+A value that another command makes, or several values together, are not followed into arithmetic (``y=$(cat f);
+echo $((y))``): each count of a loop would be refused.
 """
 
 from __future__ import annotations
@@ -47,6 +47,8 @@ _TABLE: Final = re.compile(rf"^(?:{_ANY_TABLE})\[|\$\{{(?:{_ANY_TABLE})(?!\w)[^}
 #: Variables whose value programs run, by how they end.
 _RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 _MARKS: Final = re.compile(r"(?P<subscript>\w\[)|(?P<open>\[)|(?P<close>\])|(?P<code>\$\(|`|\$\{[\s|])")
+# The first part of a subscript, whose code is put behind it later.
+_OPEN_SUBSCRIPT: Final = re.compile(rf"[\w{ANY}]\[[^\]]*\Z")
 _QUOTES: Final = re.compile(r"\\\n|['\"\\]")
 # These set one with an option.
 _PRINTERS: Final = frozenset(("print", "printf"))
@@ -72,6 +74,7 @@ def hidden_in_word(word: LooseWord, *, for_shells: bool = True) -> Iterator[Poss
         or _ENCODED.search(word.spelling)
         or _GIT.match(word.shape)
         or (CODE.search(word.shape) and (assigned or "[" in word.shape))
+        or (assigned and _OPEN_SUBSCRIPT.search(value))
         or (assigned and name in _FILES and (word.literal or for_shells) and may_be_input(LooseWord(name, value)))
     ):
         yield ANYTHING

@@ -142,7 +142,7 @@ def _settings(words: tuple[LooseWord, ...], place: int, at: int) -> Iterator[Pos
         yield from _setting(word, *word.shape.partition("=")[::2], words[at + 1 :])
     elif before == "--config-env" or word.shape.startswith(("--config-env=", "-calias.", "--config=alias.")):
         yield ANYTHING
-    elif word.shape.lower().startswith("alias.") and place + 1 < len(words):
+    elif at < place < len(words) - 1 and words[at].may_be("config") and "." in word.shape:
         yield from _setting(words[place + 1], word.shape, words[place + 1].shape, ())
 
 
