@@ -29,7 +29,7 @@ def words(line: str) -> tuple[LooseWord, ...]:
         ),
         *("NULLCMD", "READNULLCMD=x", "histchars=x", "'BASH_CMDS[x]=y'", "'functions[f]=y'", "functions'[f]'=y"),
         *("${functions[f]::=y}", '"${BASH_CMDS[a]:=b}"', "ENV=/dev/stdin", 'ENV="$x"', "GIT_CONFIG_VALUE_0=x"),
-        *("GIT_CONFIG_GLOBAL=/dev/fd/3", "'\\44(x)'", "$'\\x24(x)'", 'GIT_PAGER="$x"', "'x${ a; }[0]'"),
+        *("GIT_CONFIG_GLOBAL=/dev/fd/3", "'\\44(x)'", "$'\\x24(x)'", 'GIT_PAGER="$x"', "'x${ a; }[0]'", "x='a[0]b[$'"),
     ],
 )
 def test_words_that_may_run_anything(text: str) -> None:

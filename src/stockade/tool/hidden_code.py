@@ -43,12 +43,13 @@ _ENCODED: Final = re.compile(r"\\(0*44|0*140|x24|x60|[uU]0*24|[uU]0*60)(?![0-9A-
 _GIT: Final = re.compile(r"GIT_CONFIG_(PARAMETERS|KEY_\d+|VALUE_\d+)=")
 _FILES: Final = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "ENV", "ZDOTDIR"))
 _ANY_TABLE: Final = "|".join(sorted(TABLES))
-_TABLE: Final = re.compile(rf"^(?:{_ANY_TABLE})\[|\$\{{(?:{_ANY_TABLE})(?!\w)[^}}]*=", re.ASCII)
+_TABLE: Final = re.compile(rf"^(?:{_ANY_TABLE})\[", re.ASCII)
+_TABLE_IN_BRACES: Final = re.compile(rf"\$\{{(?:{_ANY_TABLE})(?!\w)", re.ASCII)
 #: Variables whose value programs run, by how they end.
 _RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 _MARKS: Final = re.compile(r"(?P<subscript>\w\[)|(?P<open>\[)|(?P<close>\])|(?P<code>\$\(|`|\$\{[\s|])")
 # The first part of a subscript, whose code is put behind it later.
-_OPEN_SUBSCRIPT: Final = re.compile(rf"[\w{ANY}]\[[^\]]*\Z")
+_OPEN_SUBSCRIPT: Final = re.compile(rf"[\w{ANY}]\[")
 _QUOTES: Final = re.compile(r"\\\n|['\"\\]")
 # These set one with an option.
 _PRINTERS: Final = frozenset(("print", "printf"))
@@ -71,10 +72,11 @@ def hidden_in_word(word: LooseWord, *, for_shells: bool = True) -> Iterator[Poss
     texts = (word.shape, _QUOTES.sub("", word.spelling))
     if (
         any(_VARIABLE.search(text) or _TABLE.search(text) for text in texts)
+        or (_TABLE_IN_BRACES.search(texts[1]) and "=" in texts[1])
         or _ENCODED.search(word.spelling)
         or _GIT.match(word.shape)
         or (CODE.search(word.shape) and (assigned or "[" in word.shape))
-        or (assigned and _OPEN_SUBSCRIPT.search(value))
+        or (assigned and _OPEN_SUBSCRIPT.search(value.rpartition("]")[2]))
         or (assigned and name in _FILES and (word.literal or for_shells) and may_be_input(LooseWord(name, value)))
     ):
         yield ANYTHING
