@@ -155,6 +155,7 @@ ATTACKS = {
     "a subscript in quotes": ("a['b[$(forbidden)]']=1", BASH),
     "a subscript in parts": ("q='b[$'; z=\"$q(forbidden)]\"; : $((z))", BASH),
     "a subscript in octal": ("y=$(printf 'a[\\44(forbidden)]'); echo $((y))", BASH),
+    "a subscript with backquotes in octal": ("y=$(printf 'a[\\140forbidden\\140]'); echo $((y))", BASH),
     "a subscript in ANSI quotes": ("y=$'a[\\x24(forbidden)]'; echo $((y))", BASH),
     "a prompt in a loop": ("for PS4 in '$(forbidden)'; do set -x; :; done", BASH),
     "a prompt that is longer": ("PS4+='$(forbidden)'; set -x; :", BASH),

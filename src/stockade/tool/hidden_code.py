@@ -38,7 +38,7 @@ VARIABLES: Final = ("BASH_ALIASES", "BASH_CMDS", "BASH_ENV", "PS4", "PROMPT_COMM
 _NAMES: Final = "|".join((*VARIABLES, "histchars", "HISTCHARS"))
 _VARIABLE: Final = re.compile(rf"(?<![\w$])(?:(?:{_NAMES})(?!\w)|BASH_FUNC_)", re.ASCII)
 # A dollar sign or a backquote as printf and echo are given it, and ANSI quotes.
-_ENCODED: Final = re.compile(r"\\(0*44|0*140|x24|x60|[uU]0*24|[uU]0*60)(?![0-9A-Fa-f])")
+_ENCODED: Final = re.compile(r"\\(0*44(?![0-7])|0*140|x24|x60|[uU]0*24|[uU]0*60)")
 # git takes settings from them, and so aliases.
 _GIT: Final = re.compile(r"GIT_CONFIG_(PARAMETERS|KEY_\d+|VALUE_\d+)=")
 _FILES: Final = frozenset(("GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG", "ENV", "ZDOTDIR"))
