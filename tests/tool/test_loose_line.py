@@ -39,6 +39,7 @@ READ = {
     "arithmetic, which is a subshell elsewhere": ("((a b)) && c", ["a b", "c"]),
     "a test": ("[[ $a == b && -n $c || ( x =~ ^(y|z)$ ) ]] && d", ["-n $c", "x =~ ^", "y", "z", "]]", "d"]),
     "a function": ("f() { a; }; f b", ["a", "f b"]),
+    "a function of another form": ("function f { a; }; function g-h () {\nb\n}; f c", ["a", "b", "f c"]),
     "a function on lines": ("f ()\n{\na\n}", ["a"]),
     "a here-document": ("a <<E b\n$(c) `d` ${x:-$(e)} 'it\nE\nf", ["a b", "c", "d", "e", "f"]),
     "a quoted here-document": ("a <<'E'\n$(c) `\nE\nf", ["a", "f"]),
@@ -64,7 +65,9 @@ def test_every_substitution_is_read() -> None:
 UNCLEAR = {
     "case": "case a in b) c;; esac",
     "a coprocess": "coproc a",
-    "a function of another form": "function f { a; }",
+    "a function of no name": "function { a; }",
+    "a function of more names": "function f g { a; }",
+    "a function without a brace": "function f a",
     "repeat of zsh": "repeat 2 a",
     "a prefix of zsh": "nocorrect a",
     "a dash of zsh": "- a",
@@ -111,7 +114,7 @@ def test_what_is_given_up(line: str) -> None:
         read(line)
 
 
-@pytest.mark.parametrize("line", ["[[ a ]]", "((a))"])
+@pytest.mark.parametrize("line", ["[[ a ]]", "((a))", "function f { a; }"])
 def test_what_another_shell_may_not_know_is_given_up_for_it(line: str) -> None:
     assert read(line)
     with pytest.raises(UnclearError):

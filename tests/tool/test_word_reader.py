@@ -27,7 +27,7 @@ SHAPES = {
     "ANSI quotes with a code": ("$'\\x72m'", ANY),
     "a variable in quotes": ('"a$x"', f"a{ANY}"),
     "a pattern": ("a*b?", f"a{ANY}b{ONE}"),
-    "brackets": ("r[m]", f"r{ANY}m{ANY}"),
+    "brackets": ("r[l-n]", f"r{ANY}"),
     "home": ("~/x", f"{ANY}/x"),
     "a path of zsh": ("=ls", f"{ANY}ls"),
     "an assignment": ("--a=b", "--a=b"),

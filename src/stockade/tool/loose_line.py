@@ -7,7 +7,7 @@ know where the name of each command stands, so that an unknown *argument* is no 
 Rules:
 
 - Whatever bash, zsh and dash do not read alike is given up (``UnclearError``); the line is then searched word by
-  word (``rough_line``). Given up are, among others, ``case``, ``coproc``, ``function``, forms that only zsh knows,
+  word (``rough_line``). Given up are, among others, ``case``, ``coproc``, forms that only zsh knows,
   parentheses that touch a word, ``eval``-like expansions, unquoted characters beyond ASCII.
 - Every substitution is read, wherever it stands: in quotes, in here-documents, in subscripts.
 - A line that a shell would call wrong may be read as anything: the shell runs nothing of it.
@@ -22,6 +22,7 @@ from __future__ import annotations
 import re
 
 from stockade.annotation import TYPE_CHECKING, Final, NoReturn
+from stockade.tool.hidden_code import TABLES
 from stockade.tool.loose_word import LooseWord
 from stockade.tool.word_reader import UnclearError, WordReader
 from stockade.value import Value
@@ -35,27 +36,22 @@ _LOOPS: Final = frozenset(("for", "select"))
 # Read differently by the shells, or followed by what is; `-` and nocorrect are prefixes in zsh.
 _UNCLEAR: Final = frozenset(
     word
-    for line in ("case esac function coproc repeat nocorrect - foreach end always", "]] in float integer")
+    for line in ("case esac coproc repeat nocorrect - foreach end always", "]] in float integer")
     for word in line.split()
 )
 # What is assigned to these is run by a name.
-_CODE: Final = frozenset(
-    word
-    for line in (
-        "aliases galiases saliases dis_aliases functions dis_functions commands builtins dis_builtins options",
-        "BASH_ALIASES BASH_CMDS",
-    )
-    for word in line.split()
-)
+_CODE: Final = TABLES | {"BASH_ALIASES", "BASH_CMDS"}
 _ASSIGNING: Final = frozenset(("export", "readonly", "local", "declare", "typeset"))
 
 _BLANKS: Final = re.compile(r"[ \t]+")
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\[.*?\])?\+?=", re.DOTALL)
 _SUBSCRIPT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\[[^\]]*$")
+_POSITION: Final = re.compile(r"[0-9*@#?!$-]+\+?=")
 _REDIRECT: Final = re.compile(r"[0-9]*(<<<|<<-|<<|<>|<&|>>|>\||>&|<(?!\()|>(?!\())|(&>>|&>)")
 _NUMBERS: Final = re.compile(r"<[0-9]*-[0-9]*>")
 _DELIMITER: Final = re.compile(r"""(?:'([\w.-]+)'|"([\w.-]+)"|\\([\w.-]+)|([\w.-]+))(?=[\s;&|<>)]|$)""", re.ASCII)
 _PARENTHESES: Final = re.compile(r"\([ \t]*\)")
+_FUNCTION: Final = re.compile(r"[ \t]+[A-Za-z_][\w-]*[ \t]*(\([ \t]*\))?\s*(?=\{[ \t\n])", re.ASCII)
 # dash would run what stands in ((..)), so nothing may be in it that may become something else.
 _ARITHMETIC: Final = re.compile(r"\(\(([A-Za-z0-9_\s+\-<>=!,;%]*)\)\)")
 _IN: Final = re.compile(r"in(?=[ \t;\n])")
@@ -64,10 +60,15 @@ _TEST_SIGNS: Final = re.compile(r"&&|\|\||[<>()|\n]")
 
 
 class LooseCommand(Value):
-    """The words of a command, and the assignments before it."""
+    """The words of a command, and the assignments before it.
+
+    Or, with no words, values that are no part of a command, and a text that is read as it is.
+    """
 
     words: tuple[LooseWord, ...]
     assignments: tuple[LooseWord, ...] = ()
+    values: tuple[LooseWord, ...] = ()
+    text: str = ""
 
 
 def read_loosely(line: str, effort: Effort, *, strict: bool = False) -> tuple[LooseCommand, ...]:
@@ -193,7 +194,7 @@ class _Reader(WordReader):
         text = word.shape
         if text in _UNCLEAR:
             self.unclear(f"the word {text}")
-        if text not in _STAY and text not in _CLOSE and text not in _LOOPS and text != "[[":
+        if text not in _STAY and text not in _CLOSE and text not in _LOOPS and text not in ("[[", "function"):
             return ""
         if not fresh:
             self.unclear(f"{text} after a redirection or an assignment")
@@ -204,10 +205,20 @@ class _Reader(WordReader):
         if text in _LOOPS:
             self.loop_head()
             return "head"
+        if text == "function":
+            self.function_head()
+            return "head"
         if text == "[[":
             self.test()
         self.after_compound()
         return "end"
+
+    def function_head(self) -> None:
+        """Read a name and what may follow it, up to a brace. dash sees words there, and then the same commands."""
+        found = _FUNCTION.match(self.line, self.at)
+        if not found or self.strict:
+            self.unclear("a function of this form")
+        self.at = found.end()
 
     def time_options(self) -> None:
         while True:
@@ -267,6 +278,7 @@ class _Reader(WordReader):
         name = self.word()
         if not name.bare or not name.shape.isidentifier():
             self.unclear("a loop without a plain variable")
+        self.found.append(LooseCommand((), values=(name,)))
         self.gap(lines=True)
         if found := _IN.match(self.line, self.at):
             self.at = found.end()
@@ -284,7 +296,7 @@ class _Reader(WordReader):
                 return
             if not char or char in "&|()<>":
                 self.unclear("the words of a loop")
-            self.word()
+            self.value(self.word())
 
     def test(self) -> None:
         """Read ``[[ .. ]]``. A shell that does not know it sees commands between the operators."""
@@ -309,7 +321,15 @@ class _Reader(WordReader):
                 break
         self.test_part(words)
 
+    def value(self, word: LooseWord) -> LooseWord:
+        """Keep a word that is no part of a command: what it holds may be run later."""
+        if not word.bare or not word.literal:
+            self.found.append(LooseCommand((), values=(word,)))
+        return word
+
     def test_part(self, words: list[LooseWord]) -> None:
+        for word in words:
+            self.value(word)
         if words and words[0].literal:
             self.found.append(LooseCommand(tuple(words)))
 
@@ -320,6 +340,8 @@ class _Reader(WordReader):
         if not found:
             if not words and _SUBSCRIPT.match(spelling):
                 self.unclear("a subscript that is not closed")
+            if not words and _POSITION.match(spelling):
+                self.unclear("an assignment to a position, in zsh")
             self.check_brace(word)
             return False
         if found[1] in _CODE:
@@ -345,7 +367,7 @@ class _Reader(WordReader):
                 return
             if not char or char in ";&|(":
                 self.unclear("an array")
-            self.word()
+            self.value(self.word())
 
     def redirection(self, words: list[LooseWord]) -> bool:
         """Read a redirection, if there is one."""
@@ -355,6 +377,8 @@ class _Reader(WordReader):
         self.effort.spend()
         if _NUMBERS.match(self.line, found.start(1)):
             self.unclear("a pattern of numbers, in zsh")
+        if self.line[self.at : self.at + 2].isdigit():
+            self.unclear("a descriptor that zsh takes for a word")
         operator = found[1] or found[2]
         self.at = found.end()
         if self.peek() in ("|", "!", "&"):
@@ -364,7 +388,7 @@ class _Reader(WordReader):
             self.here_document(strip=operator == "<<-")
         elif not self.peek() or self.peek() in "\n;&|()#":
             self.unclear("a redirection without a file")
-        elif self.word().spelling == "!":
+        elif self.value(self.word()).spelling == "!":
             self.unclear("a redirection to !")
         if found[2]:
             # dash runs what stands before it in the background, and then the rest.
@@ -389,6 +413,7 @@ class _Reader(WordReader):
         pending, self.pending = self.pending, []
         for delimiter, quoted, strip in pending:
             text = self.here_text(delimiter, quoted=quoted, strip=strip)
+            self.found.append(LooseCommand((), text=text))
             if not quoted:
                 reader = _Reader(text, self.effort, strict=self.strict, depth=self.depth + 1)
                 reader.expanded_text()

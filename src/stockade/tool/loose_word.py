@@ -16,6 +16,7 @@ from stockade.value import Value
 # Characters that stand for no character (Unicode, section 23.7). In a line they only make a shape wider.
 ANY: Final = "\ufdd0"
 ONE: Final = "\ufdd1"
+_EXPANDED: Final = frozenset("$`{~^#")
 _LONGEST_SHAPE: Final = 200
 
 
@@ -35,8 +36,14 @@ class LooseWord(Value):
 
     @property
     def name(self) -> str:
-        """The shape of the last part of its path: what a command is called."""
-        return self.shape.rpartition("/")[2]
+        """The shape of the last part of its path: what a command is called.
+
+        What a pattern stands for has no slash in it; a variable may have one: ``/usr"$x"rm`` may be ``/usr/bin/rm``.
+        """
+        last = self.shape.rpartition("/")[2]
+        if ANY in last and (not self.is_glob or not _EXPANDED.isdisjoint(self.spelling)):
+            return ANY + last.partition(ANY)[2]
+        return last
 
     def may_be(self, pattern: str, *, is_name: bool = False) -> bool:
         """Say whether it may become one that fits a pattern, in which ``*`` stands for any characters."""

@@ -26,11 +26,14 @@ from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.policy.shell_line import SimpleCommand, parse
 from stockade.tool.effort import Effort, TooMuchError
+from stockade.tool.hidden_code import hidden_in_text, hidden_in_value, hidden_in_word, hidden_in_words
 from stockade.tool.loose_line import read_loosely
 from stockade.tool.loose_word import fits
+from stockade.tool.possibility import ANYTHING, Possibility, Text
 from stockade.tool.rough_line import rough_commands
+from stockade.tool.shell_input import may_be_input
 from stockade.tool.word_reader import UnclearError
-from stockade.tool.wrapper import ANYTHING, SHELLS, WRAPPERS, Possibility, Text, possibilities
+from stockade.tool.wrapper import RUNNERS, SHELLS, WRAPPERS, possibilities
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -38,19 +41,19 @@ if TYPE_CHECKING:
 
     from stockade.policy.command_pattern import CommandPattern
     from stockade.settings.layer import Sourced
+    from stockade.tool.loose_line import LooseCommand
     from stockade.tool.loose_word import LooseWord
 
 __all__ = ["TOO_LONG", "WRAPPERS", "Possible", "Reading", "TooLong", "may_match"]
 
 _STAR: Final = "*"
 _DEEPEST: Final = 4
-#: Variables whose value programs run, by how they end.
-_RUN_BY_PROGRAMS: Final = ("PAGER", "EDITOR", "VISUAL", "COMMAND", "BROWSER", "ASKPASS", "_SSH", "_DIFF", "OPEN", "CMD")
 #: Where quotes mean nothing, it is not known what these are given.
 _READERS: Final = SHELLS | frozenset(("xargs", "gxargs", "zargs", "parallel", "eval"))
+# However it is quoted, the name of a shell has such an end; a busybox is one.
+_SHELL: Final = re.compile(r"h['\"\\]*(?!\w)|box")
 _SOURCES: Final = frozenset((".", "source"))
 _READ_BY_NAME: Final = re.compile(r"[<=]\(|/dev/|/proc/")
-_CODE: Final = re.compile(r"\$\(|`")
 _COST_OF_FITTING: Final = 4
 #: Characters of a command that is compared to say whether it matches for certain; a longer one may match.
 _LONGEST_COMPARED: Final = 4000
@@ -164,11 +167,23 @@ def _parts(line: str, depth: int, effort: Effort) -> Iterator[Possibility]:
     except UnclearError:
         yield from _rough_parts(line, effort)
         return
+    for_shells = bool(_SHELL.search(line))
     for command in commands:
-        for word in (*command.words, *command.assignments):
-            yield from _hidden(word, depth, effort)
+        yield from _followed(_hidden(command, effort, for_shells=for_shells), depth, effort)
         if command.words:
             yield from _followed(possibilities(command.words, effort), depth, effort)
+
+
+def _hidden(command: LooseCommand, effort: Effort, *, for_shells: bool) -> Iterator[Possibility | Text]:
+    """Yield what runs because of the words and values around a command."""
+    for word in (*command.words, *command.assignments):
+        yield from hidden_in_word(word, for_shells=for_shells)
+    for word in command.values:
+        yield from hidden_in_value(word)
+    if command.text:
+        yield from hidden_in_text(command.text)
+    if command.words:
+        yield from hidden_in_words(command.words, 0, effort)
 
 
 def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -> Iterator[Possibility]:
@@ -182,20 +197,6 @@ def _followed(found: Iterable[Possibility | Text], depth: int, effort: Effort) -
             yield from _parts(each.text, depth + 1, effort)
 
 
-def _hidden(word: LooseWord, depth: int, effort: Effort) -> Iterator[Possibility]:
-    """Yield what runs because of a value.
-
-    A shell that takes a word for a variable runs what is in its subscript, and some variables are expanded (PS4), or
-    are what programs run (GIT_PAGER, core.pager, alias.x=!x).
-    """
-    name, equals, value = word.shape.partition("=")
-    assigned = bool(equals) and name.replace(".", "_").isidentifier()
-    if _CODE.search(word.shape) and (assigned or "[" in word.shape):
-        yield from _rough_parts(word.shape, effort)
-    elif assigned and (value.startswith("!") or name.upper().endswith(_RUN_BY_PROGRAMS)):
-        yield from _followed((Text(value.lstrip("!")) if word.literal else ANYTHING,), depth, effort)
-
-
 def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
     """Yield every word of a line that was not understood as the beginning of a command."""
     for words in rough_commands(line, effort):
@@ -205,12 +206,25 @@ def _rough_parts(line: str, effort: Effort) -> Iterator[Possibility]:
             if word.is_split or (word.literal and word.name in _READERS):
                 yield ANYTHING
                 return
-            if word.name in _SOURCES and (at + 1 < len(words) or not _READ_BY_NAME.search(line)):
-                continue
-            if word.name in WRAPPERS or not word.literal:
-                # The words of a text that a shell reads are here already.
-                found = possibilities(words[at:], effort)
-                yield from (each for each in found if isinstance(each, Possibility))
+            # The words of a text that a shell reads are here already.
+            found = (*hidden_in_word(word), *hidden_in_words(words, at, effort))
+            yield from (each for each in found if isinstance(each, Possibility))
+            if word.name not in _SOURCES:
+                yield from _rough_run(words[at:], effort)
+            elif may_be_input(words[at + 1]) if at + 1 < len(words) else _READ_BY_NAME.search(line):
+                yield ANYTHING
+
+
+def _rough_run(words: tuple[LooseWord, ...], effort: Effort) -> Iterator[Possibility]:
+    name = words[0].name
+    runs_options = name in RUNNERS or name.startswith("git-")
+    if name in WRAPPERS or runs_options or not words[0].literal:
+        for each in possibilities(words, effort):
+            if isinstance(each, Possibility):
+                yield each
+            elif runs_options or name == "env":
+                # Where quotes mean nothing, it is not known where a value ends that touches its option.
+                yield ANYTHING
 
 
 def _may(pattern: tuple[str, ...], part: Possibility, effort: Effort) -> bool:

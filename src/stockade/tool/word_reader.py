@@ -26,6 +26,13 @@ _BACKQUOTED: Final = re.compile(r"`((?:[^`\\]|\\.)*)`", re.DOTALL)
 _SIMPLE_ANSI: Final = re.compile(r"\$'((?:[^'\\]|\\[nt\\])*)'")
 _ANSI: Final = re.compile(r"\$'(?:[^'\\]|\\[^'c])*'", re.DOTALL)
 _IN_ARITHMETIC: Final = re.compile(r"[^()'\"`\\$#]+")
+# What stands between brackets, within one part of a path; the signs are noncharacters, as those of a shape.
+_OPEN: Final = "\ufdd2"
+_CLOSE: Final = "\ufdd3"
+_BRACKETS: Final = re.compile(f"{_OPEN}[^/]*{_CLOSE}|{_OPEN}[^/]*|{_CLOSE}")
+_LITERAL_CODE: Final = re.compile(r"\$\(|`|\$\{[\s|]")
+# bash runs a value as code by ${x@P}.
+_RUNS: Final = re.compile(r"@(\\\n)*[P\\]")
 _LETTERS: Final = {"n": "\n", "t": "\t", "\\": "\\"}
 
 
@@ -114,7 +121,16 @@ class WordReader:
         # Joined lines may make a keyword.
         if draft.braces or draft.broken or draft.continued:
             self.unclear("a brace that has no other, or a line continued inside a word")
-        return LooseWord(spelling, "".join(draft.shape), draft.is_split, draft.is_glob, draft.bare)
+        return LooseWord(spelling, self.closed("".join(draft.shape)), draft.is_split, draft.is_glob, draft.bare)
+
+    def closed(self, shape: str) -> str:
+        """Return a shape in which anything may stand for what is between brackets."""
+        if _OPEN not in shape and _CLOSE not in shape:
+            return shape
+        # A subscript is arithmetic, which runs what is in the subscripts of its values.
+        if any(_LITERAL_CODE.search(found[0]) for found in _BRACKETS.finditer(shape)):
+            self.unclear("code between brackets")
+        return _BRACKETS.sub(ANY, shape)
 
     def plain(self, text: str, draft: _Draft, *, at_start: bool) -> None:
         """Read characters that mean themselves."""
@@ -130,7 +146,7 @@ class WordReader:
         self.effort.spend()
         if char in "*?[]":
             self.at += 1
-            draft.glob(ONE if char == "?" else ANY)
+            draft.glob({"?": ONE, "*": ANY, "[": _OPEN, "]": _CLOSE}[char])
         elif char in "~^#":
             self.at += 1
             draft.open()
@@ -324,7 +340,8 @@ class WordReader:
                 self.unclear("an expansion in braces")
         content = self.line[start : self.at]
         self.at += 1
-        # A value is run as code by ${x@P}; zsh has flags, and splits ${=x} even in quotes.
-        if not content or "@P" in content:
+        # zsh has flags, and splits ${=x} even in quotes; bash 5.3 runs the commands of ${ x; } and ${| x; }. What is
+        # assigned there may be run later.
+        if not content or content[0] in " \t|" or _RUNS.search(content) or _LITERAL_CODE.search("".join(ignored.shape)):
             self.unclear("an expansion in braces")
         return "@" in content or content[0] in "=~^+!" or ignored.is_split

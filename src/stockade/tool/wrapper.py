@@ -13,7 +13,10 @@ from __future__ import annotations
 import re
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.tool.loose_word import ANY, UNKNOWN, LooseWord, fits, plain
+from stockade.tool.loose_word import ANY, LooseWord, fits, plain
+from stockade.tool.option_runner import PROGRAMS, run_by_git, run_by_options
+from stockade.tool.possibility import ANYTHING, Possibility, Text
+from stockade.tool.shell_input import may_be_input
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -33,11 +36,13 @@ WRAPPERS: Final = SHELLS | frozenset(
         "nocorrect - repeat coproc catchsegv chpst softlimit setuidgid gosu tini dumb-init expect fd fdfind arch",
         "start-stop-daemon daemonize screen tmux at batch crontab capsh firejail proot perf rlwrap torsocks",
         "proxychains sshpass cgexec gtimeout genv gnice gxargs gfind gstdbuf gnohup zargs zmv sched emulate",
-        "add-zsh-hook caffeinate",
+        "add-zsh-hook caffeinate ssh-agent choom x86_64 i386 i486 i586 i686 uname26 uclampset runcon systemd-inhibit",
+        "chronic jobs zpty zstyle",
     )
     for word in line.split()
 )
-_INPUT: Final = re.compile(r"/dev/stdin|/dev/fd/.*|/proc/.*/fd/.*|-")
+#: Other programs that run what some of their words say.
+RUNNERS: Final = PROGRAMS | {"git", "print"}
 _LOADER: Final = re.compile(r"ld(-linux|64|-musl|\.so|-2).*")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\w./:,@%+-]*", re.ASCII)
 _ASSIGNED: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
@@ -45,24 +50,6 @@ _DEEPEST: Final = 5
 _EXECUTE: Final = ("-exec", "-execdir", "-ok", "-okdir")
 # These run what they are given to read.
 _READERS: Final = frozenset(("parallel", "su", "script", "chroot", "unshare", "nsenter", "at", "batch", "expect"))
-
-
-class Possibility(Value):
-    """Words of which the one at ``start`` may name a command; ``goes_on`` if unknown words may follow the last."""
-
-    words: tuple[LooseWord, ...]
-    start: int = 0
-    goes_on: bool = False
-
-    def __str__(self) -> str:
-        """Return it as it is spelled."""
-        return " ".join(word.spelling for word in self.words[self.start :])
-
-
-class Text(Value):
-    """A text that may be read as a shell line."""
-
-    text: str
 
 
 class _Grammar(Value):
@@ -77,7 +64,6 @@ class _Grammar(Value):
     looks: str = ""
 
 
-ANYTHING: Final = Possibility((UNKNOWN,))
 _GRAMMARS: Final = {
     "env": _Grammar("uC", "i0v", assigns=True),
     "sudo": _Grammar("ughpCrtUDRT", "nEHkKbASPBN", assigns=True, reads="sie"),
@@ -123,11 +109,25 @@ def possibilities(words: tuple[LooseWord, ...], effort: Effort, depth: int = 0) 
                 return
             words, at, goes_on = run.command.words, run.command.start, run.command.goes_on
             continue
-        if kind in WRAPPERS or _LOADER.fullmatch(kind):
-            yield from _others(kind, words[at:], effort, depth)
-            if goes_on:
-                yield ANYTHING
+        if kind.startswith("git-"):
+            # What git runs for its commands can be run by its own name.
+            words, at = (plain("git"), plain(kind[4:]), *words[at + 1 :]), 0
+            continue
+        yield from _besides(kind, words[at:], effort, depth)
+        if goes_on and kind in WRAPPERS:
+            yield ANYTHING
         return
+
+
+def _besides(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[Possibility | Text]:
+    if kind == "git":
+        yield from run_by_git(words, effort)
+    elif kind in PROGRAMS:
+        yield from run_by_options(kind, words, effort)
+    elif kind == "print":
+        yield from _printed(words[1:])
+    elif kind in WRAPPERS or _LOADER.fullmatch(kind):
+        yield from _others(kind, words, effort, depth)
 
 
 def _may_wrap(shape: str, effort: Effort) -> bool:
@@ -297,7 +297,7 @@ def _others(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int)
     elif kind in (".", "source"):
         if len(words) > 1:
             yield Possibility(words, 1)
-        if len(words) == 1 or _may_be_input(words[1]) or words[1].is_split:
+        if len(words) == 1 or may_be_input(words[1]) or words[1].is_split:
             yield ANYTHING
     elif kind in ("find", "gfind"):
         yield from _find(words, effort, depth)
@@ -305,18 +305,19 @@ def _others(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int)
         yield from _every_word(kind, words, effort, depth)
 
 
+def _printed(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
+    """Yield what zsh's ``print -P`` runs: it expands its words once more, as it does with a prompt."""
+    options = [word for word in words if word.shape[:1] == "-"]
+    expands = any("P" in word.shape or not word.literal for word in options)
+    if expands and any(not word.literal or re.search(r"[$`]", word.shape) for word in words):
+        yield ANYTHING
+
+
 def _evaluated(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
     if all(word.literal for word in words):
         yield Text(" ".join(word.shape for word in words))
     else:
         yield ANYTHING
-
-
-def _may_be_input(word: LooseWord) -> bool:
-    """Say whether a file that a shell reads may be what it is given, or what another command says."""
-    if word.literal:
-        return bool(_INPUT.fullmatch(word.shape))
-    return "<(" in word.spelling or not word.name or any(fits(last, word.name) for last in ("stdin", "-", "0"))
 
 
 def _shell(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
@@ -339,7 +340,7 @@ def _shell(words: tuple[LooseWord, ...]) -> Iterator[Possibility | Text]:
         if takes_text or doubt:
             yield Text(word.shape) if word.literal else ANYTHING
         if not takes_text:
-            yield ANYTHING if _may_be_input(word) else Possibility(words, place)
+            yield ANYTHING if may_be_input(word) else Possibility(words, place)
         if not doubt:
             return
     if not takes_text:
@@ -359,8 +360,7 @@ def _find(words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[
 
 
 def _every_word(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: int) -> Iterator[Possibility | Text]:
-    if kind in _READERS:
-        yield ANYTHING
+    yield from _at_once(kind, words)
     for place in range(1, len(words)):
         word = words[place]
         if not word.literal and (word.is_split or word.shape[0] != "-" or kind in ("alias", "trap")):
@@ -377,6 +377,33 @@ def _every_word(kind: str, words: tuple[LooseWord, ...], effort: Effort, depth: 
             yield from possibilities(words[place:], effort, depth + 1)
         if "{}" in word.shape:
             yield ANYTHING
+
+
+def _at_once(kind: str, words: tuple[LooseWord, ...]) -> Iterator[Possibility]:
+    """Yield what a wrapper runs whatever its single words are."""
+    if kind == "parallel" and _has_its_words(words):
+        end = next(at for at, word in enumerate(words) if word.shape == ":::")
+        yield Possibility(words[:end], 1, goes_on=True)
+    elif kind in _READERS:
+        yield ANYTHING
+    if kind == "hash" and any(word.shape[:2] == "-p" or "=" in word.shape for word in words[1:]):
+        # From here on a name means another command.
+        yield ANYTHING
+    for word in words[1:] if kind == "alias" else ():
+        if values := word.shape.partition("=")[2].split():
+            # Other words come where the alias stands.
+            yield Possibility(tuple(map(plain, values)), 0, goes_on=True)
+
+
+def _has_its_words(words: tuple[LooseWord, ...]) -> bool:
+    """Say whether parallel has all words in the line, and adds each at the end of its command."""
+    shapes = [word.shape for word in words]
+    return (
+        all(word.literal for word in words)
+        and ":::" in shapes[2:]
+        and shapes[1][:1] != "-"
+        and not any(shape.startswith((":::+", "::::")) or "{" in shape for shape in shapes)
+    )
 
 
 def _behind(value: str, rest: tuple[LooseWord, ...], effort: Effort) -> Possibility:
