@@ -131,15 +131,17 @@ def left_out(locations: Locations) -> tuple[str, ...]:
 
 
 def project_around_home(locations: Locations) -> str | None:
-    """Return a settings file of the project that home lies in, or is the root of, if there is one.
+    """Return a settings file of the project that home lies in, or is the directory of, if there is one.
 
-    A home with settings is nothing odd, so that it counts as a project's root only if it is a repository's; and what
+    A home with settings is nothing odd, so that it is taken for a project's only if it lies in a repository. What
     stands at the root of the disk is about everything, and makes a project of nothing.
     """
     home = os.path.realpath(locations.home)
-    places = upwards(home) if _is_repository(home) else upwards(os.path.dirname(home))
-    found = (file for place in places if place != "/" for file in _present(place) if not is_strangers(file))
-    return next(found, None)
+    for place in upwards(home):
+        found = next((file for file in _present(place) if place != "/" and not is_strangers(file)), None)
+        if found is not None and (place != home or any(map(_is_repository, upwards(home)))):
+            return found
+    return None
 
 
 def project_of(origin: Origin, home: str) -> str | None:
