@@ -203,7 +203,7 @@ def test_under_a_lock_no_lower_file_lets_commands_out(house: House, place: str) 
 @pytest.mark.parametrize("place", [place for place in ORDER if PLACES[place] <= Layer.FLAG])
 def test_below_a_lock_that_asks_for_each_command_no_file_allows_all(house: House, place: str) -> None:
     managed = house.root / "etc/managed-settings.json"
-    said = {ALLOW.name: ["Bash(npm ci)", "Bash"]}
+    said: dict[str, object] = {ALLOW.name: ["Bash(npm ci)", "Bash"]}
     loaded = house.load({"etc/managed-settings.json": {AUTO_ALLOW.name: False}, place: said})
     assert "Bash" not in [item.value for item in loaded.settings.items(ALLOW)]
     name = PROVIDER if place == "provider" else house.root / place
@@ -222,7 +222,7 @@ def test_who_locks_so_may_still_allow_all(house: House) -> None:
 
 @pytest.mark.parametrize("place", ["flags", "given.json"])
 def test_nor_does_the_command_line_allow_all_by_repeating_what_does_not_count(house: House, place: str) -> None:
-    every = {ALLOW.name: ["Bash"]}
+    every: dict[str, object] = {ALLOW.name: ["Bash"]}
     with pytest.raises(LockedError, match=r"would loosen permissions\.allow"):
         house.load({"etc/managed-settings.json": {AUTO_ALLOW.name: False}, "flag.json": every, place: every})
 
