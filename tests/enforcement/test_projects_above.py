@@ -240,6 +240,12 @@ def test_a_home_inside_the_project_hides_nothing(tree: Tree, home: str) -> None:
     assert done.stderr.count(f"in a project ({file}), and not your home in the user database") == 1
 
 
+def test_nor_does_a_home_that_is_the_project(tree: Tree) -> None:
+    tree.deny("secret")
+    done = tree.run(f"cat {tree.project}/secret", HOME=str(tree.project))
+    assert (done.stdout, "Permission denied" in done.stderr) == ("", True)
+
+
 def test_a_home_of_the_user_in_a_project_is_nothing_to_warn_of(tree: Tree) -> None:
     tree.deny("secret")
     done = tree.run(f"cat {tree.project}/secret", HOME=str(tree.sub), ENTRY=str(tree.sub))

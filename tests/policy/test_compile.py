@@ -26,6 +26,12 @@ if TYPE_CHECKING:
 CWD, HOME = "/nowhere/project", "/nowhere/home"
 
 
+@pytest.fixture(autouse=True)
+def _in_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the home of these tests the user's own, unless one of them says otherwise."""
+    monkeypatch.setattr(home, "database_home", lambda: HOME)
+
+
 def document(layer: Layer, values: dict[str, Any], file: str = "") -> Document:
     return Document(layer, file or f"/nowhere/{layer}.json", values)
 
@@ -451,3 +457,27 @@ def test_however_home_is_spelled_its_files_are_the_users(spelling: str) -> None:
     claude = document(Layer.USER, {"permissions.deny": ("Read(/x)",)}, f"{spelling}/.claude/settings.json")
     policy = compile_policy(merge([local, claude]), cwd=CWD, home=spelling)
     assert places_of(policy) == [f"{CWD}/secret", "/nowhere/home/.claude/x", CWD]
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "text", "own", "projects"),
+    [
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "./key", f"{CWD}/key", f"{HOME}/key"),
+        (".stockade/settings.local.json", "sandbox.filesystem.denyWrite", "key", f"{CWD}/key", f"{HOME}/key"),
+        (".stockade/settings.json", "permissions.deny", "Read(key)", f"{CWD}/key", f"{HOME}/key"),
+        (".claude/settings.json", "permissions.deny", "Edit(/key)", f"{HOME}/.claude/key", f"{HOME}/key"),
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "~/key", f"{HOME}/key", ""),
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "/key", "/key", ""),
+        (".stockade/settings.json", "sandbox.filesystem.allowWrite", "key", f"{CWD}/key", ""),
+    ],
+)
+def test_a_deny_in_a_home_that_may_be_a_project_holds_by_either_reading(
+    monkeypatch: pytest.MonkeyPatch, file: str, name: str, text: str, own: str, projects: str
+) -> None:
+    layer = Layer.LOCAL if "local" in file else Layer.USER
+    said = document(layer, {name: (text,)}, f"{HOME}/{file}")
+    for known in (HOME, ""):
+        monkeypatch.setattr(home, "database_home", lambda known=known: known)
+        assert places_of(compiled(said)) == [own]
+    monkeypatch.setattr(home, "database_home", lambda: "/nowhere/real")
+    assert places_of(compiled(said)) == ([own, projects] if projects else [own])

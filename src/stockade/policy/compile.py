@@ -7,7 +7,8 @@ Relative paths in a project's file refer to the directory of that project, where
 others to the session's working directory. In permission rules of a ``.claude`` file a single leading slash means the
 directory of the project (or ``~/.claude``), as Claude Code has it.
 ``~`` is ``$HOME``, which anybody can set; so in the administrator's file a deny means the home of the user database as
-well, and an allow means nothing where the two differ: who chooses the variable would choose what is opened.
+well, and an allow means nothing where the two differ: who chooses the variable would choose what is opened. For the
+same reason a deny in the files of a HOME that is not the user's home also means what it means if they are a project's.
 """
 
 from __future__ import annotations
@@ -115,6 +116,7 @@ class _Reader:
         self._cwd = cwd
         self._home = tidy(home)
         self._tilde = self._home
+        self._home_is_project = False
         self._problems: list[Problem] = []
         self._notes: list[str] = []
 
@@ -168,18 +170,40 @@ class _Reader:
     def _denied(
         self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
     ) -> tuple[Sourced[PathPattern], ...]:
-        """Return what texts deny; of the administrator's also what their ``~`` means by the user database."""
+        """Return what texts deny, also by the other reading of those that depend on what HOME is."""
         items = tuple(items)
-        found = self._meaning(items, parse)
+        return (*self._meaning(items, parse), *self._by_database(items, parse), *self._by_project(items, parse))
+
+    def _by_database(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what ``~`` means in the administrator's texts, by the user database."""
         at_home = [item for item in items if _is_policys_home(item)]
         known = _database_home() if at_home else ""
         if known in ("", self._home):
-            return found
+            return ()
         self._tilde = known
-        again = self._meaning(at_home, parse)
+        found = self._meaning(at_home, parse)
         self._tilde = self._home
         # Some system users have the root of the disk for a home; with all of it denied nothing could start.
-        return (*found, *(item for item in again if item.value.path != "/"))
+        return tuple(item for item in found if item.value.path != "/")
+
+    def _by_project(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what the texts of home mean if it is a project's directory, where it is not the user's home."""
+        placed = [item for item in items if self._is_placed_in_home(item)]
+        if not placed or _is_users_home(self._home):
+            return ()
+        self._home_is_project = True
+        found = self._meaning(placed, parse)
+        self._home_is_project = False
+        return found
+
+    def _is_placed_in_home(self, item: Sourced[object]) -> bool:
+        place, folder = os.path.split(item.origin.scope)
+        absolute = ("~", "//") if folder == ".claude" else ("~", "/")
+        return bool(place) and tidy(place) == self._home and not _text_of(item.value).startswith(absolute)
 
     def _opened(
         self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
@@ -224,14 +248,15 @@ class _Reader:
 
     def _anchor(self, origin: Origin) -> str:
         """Return what relative paths start at: the project of a project's file, else where the session works."""
-        return project_of(origin, self._home) or self._cwd
+        return project_of(origin, self._home) or (self._home if self._home_is_project else self._cwd)
 
     def _base(self, origin: Origin) -> str | None:
         """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""
         folder = os.path.dirname(origin.file)
         if os.path.basename(folder) != ".claude":
             return None
-        return folder if tidy(folder) == os.path.join(self._home, ".claude") else os.path.dirname(folder)
+        own = tidy(folder) == os.path.join(self._home, ".claude") and not self._home_is_project
+        return folder if own else os.path.dirname(folder)
 
     def _each(self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], U]) -> tuple[Sourced[U], ...]:
         parsed = []
@@ -289,16 +314,16 @@ def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
 
 def _is_policys_home(item: Sourced[object]) -> bool:
     """Tell whether the administrator names a place in home: in a path, or in a rule for ``Edit`` or ``Read``."""
-    if not item.origin.is_policy:
-        return False
-    text = item.value if isinstance(item.value, str) else _place_of(item.value)
-    return text == "~" or text.startswith("~/")
+    return item.origin.is_policy and _text_of(item.value).startswith("~")
 
 
-def _place_of(rule: object) -> str:
+def _text_of(value: object) -> str:
+    """Return the path in a text or in a rule for ``Edit`` or ``Read``; "" for all other rules."""
+    if isinstance(value, str):
+        return value
     from stockade.policy.rule import Rule
 
-    return rule.content or "" if isinstance(rule, Rule) and rule.tool in ("Edit", "Read") else ""
+    return value.content or "" if isinstance(value, Rule) and value.tool in ("Edit", "Read") else ""
 
 
 # The user database is asked only where an administrator speaks of home.
