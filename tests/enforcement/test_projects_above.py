@@ -27,6 +27,16 @@ from stockade.cli.main import main
 from stockade.settings.sources import Locations
 raise SystemExit(main(sys.argv[2:], Locations.here(os.environ).but(managed=sys.argv[1])))
 """
+#: The same, for a user whose home in the user database is another one.
+START_WITH_ENTRY = (
+    """
+import os, pwd, sys
+entry = list(pwd.getpwuid(os.getuid()))
+entry[5] = os.environ["ENTRY"]
+pwd.getpwuid = lambda _: pwd.struct_passwd(entry)
+"""
+    + START
+)
 LOOSE = {"sandbox": {"filesystem": {"allowRead": ["../secret"]}, "excludedCommands": ["*"]}}
 
 
@@ -55,7 +65,16 @@ class Tree:
         place = cwd or self.sub
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.home), "PWD": str(place), **variables}
         return subprocess.run(
-            [sys.executable, "-c", START, str(self.managed), "run", *options, "-c", line],
+            [
+                sys.executable,
+                "-c",
+                START_WITH_ENTRY if "ENTRY" in variables else START,
+                str(self.managed),
+                "run",
+                *options,
+                "-c",
+                line,
+            ],
             cwd=place,
             env=environment,
             capture_output=True,
@@ -208,3 +227,85 @@ def test_trusted_words_do_not_count_in_another_place(tree: Tree) -> None:
     done = tree.run(f"touch {tree.project}/outside/made")
     assert done.returncode != 0
     assert "is not trusted; ignored: sandbox.filesystem.allowWrite" in done.stderr
+
+
+@pytest.mark.parametrize("home", ["sub", "sub/", "sub/deep", "sub/gone", "link"])
+def test_a_home_inside_the_project_hides_nothing(tree: Tree, home: str) -> None:
+    (tree.sub / "deep").mkdir()
+    (tree.project / "link").symlink_to("sub")
+    file = tree.deny("secret")
+    done = tree.run(f"cat {tree.sub}/secret; cat {tree.project}/secret", HOME=str(tree.project / home))
+    assert done.stdout == "of sub\n", done.stderr
+    assert "Permission denied" in done.stderr
+    assert done.stderr.count(f"in a project ({file}), and not your home in the user database") == 1
+
+
+def test_nor_does_a_home_that_is_the_project(tree: Tree) -> None:
+    tree.deny("secret")
+    done = tree.run(f"cat {tree.project}/secret", HOME=str(tree.project))
+    assert (done.stdout, "Permission denied" in done.stderr) == ("", True)
+
+
+def test_a_home_of_the_user_in_a_project_is_nothing_to_warn_of(tree: Tree) -> None:
+    tree.deny("secret")
+    done = tree.run(f"cat {tree.project}/secret", HOME=str(tree.sub), ENTRY=str(tree.sub))
+    assert (done.stdout, "user database" in done.stderr) == ("", False)
+    assert "Permission denied" in done.stderr
+
+
+@pytest.mark.parametrize("spelling", ["{}", "{}/", "{}//", "{}/.", "/{}", "{}/../home"])
+def test_however_home_is_spelled_its_files_are_the_users(tree: Tree, spelling: str) -> None:
+    rules = {"sandbox": {"filesystem": {"allowWrite": ["."], "denyWrite": ["./kept"]}}}
+    tree.write(tree.home / ".stockade" / "settings.local.json", rules)
+    place = tree.home / "place"
+    tree.write(place / "kept" / "file", "")
+    line = f"touch {place}/made; touch {tree.home}/opened; touch {place}/kept/made"
+    done = tree.run(line, cwd=place, HOME=spelling.format(tree.home))
+    assert done.returncode != 0
+    assert (place / "made").exists()
+    assert not (tree.home / "opened").exists()
+    assert not (place / "kept/made").exists()
+
+
+def test_a_deny_of_the_policy_in_home_does_not_follow_the_variable(tree: Tree) -> None:
+    real = tree.project / "real"
+    for place in (real, tree.home):
+        tree.write(place / "zz", f"of {place.name}")
+    line = f"cat {real}/zz {tree.home}/zz"
+    assert tree.run(line, ENTRY=str(real)).stdout == "of realof home"
+    tree.write(tree.managed, {"sandbox": {"filesystem": {"denyRead": ["~/zz"]}}})
+    done = tree.run(line, ENTRY=str(real))
+    assert (done.stdout, done.stderr.count("Permission denied")) == ("", 2)
+
+
+def test_nor_does_an_allow_of_the_policy(tree: Tree) -> None:
+    vault = tree.root / "vault"
+    tree.write(vault / "open" / "file", "of the vault")
+    tree.write(tree.managed, {"sandbox": {"filesystem": {"denyRead": [str(vault)], "allowRead": ["~/open"]}}})
+    line = f"cat {vault}/open/file"
+    assert tree.run(line, HOME=str(vault), ENTRY=str(vault)).stdout == "of the vault"
+    done = tree.run(line, HOME=str(vault), ENTRY=str(tree.home))
+    assert done.stdout == ""
+    assert f'{tree.managed}: "~/open" allows nothing: HOME is {vault}' in done.stderr
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root makes a file another user's")
+@pytest.mark.parametrize("mode", ["o+w", "1777"])
+def test_a_command_that_opens_a_directory_makes_no_stranger_of_who_wrote_its_settings(tree: Tree, mode: str) -> None:
+    file = tree.deny("secret")
+    for path in (file, file.parent):
+        os.chown(path, 4242, 4242)
+    assert is_closed(tree)
+    assert tree.run(f"chmod {mode} .", cwd=tree.project).returncode == 0
+    assert tree.project.stat().st_mode & 0o002
+    assert is_closed(tree)
+
+
+def test_a_link_to_a_directory_that_became_a_link_stays_in_the_project(tree: Tree) -> None:
+    tree.deny("secret")
+    elsewhere, short = tree.root / "elsewhere", tree.root / "short"
+    elsewhere.mkdir()
+    short.mkdir()
+    (tree.project / "other").symlink_to(elsewhere)
+    (short / "s").symlink_to(tree.project / "other")
+    assert is_closed(tree, short / "s")

@@ -298,6 +298,22 @@ def test_a_locked_policy_is_loosened_by_nobody(stage: Stage) -> None:
     assert not (stage.project / ".stockade").exists()
 
 
+@pytest.mark.parametrize("rule", ["Bash", "Bash(*)", "Bash:*", "Bash(* *)"])
+def test_a_lock_that_asks_for_each_command_is_undone_by_no_rule(stage: Stage, rule: str) -> None:
+    stage.managed.write_text('{"sandbox": {"enabled": true, "autoAllowBashIfSandboxed": false}}')
+    stage.settings({"allow": [rule, "Bash(true)"]})
+    person = Person(NO)
+
+    async def script(tool: ShellTool) -> None:
+        assert (await tool.run(ShellCall("true"))).ok
+        assert person.asked == []
+        assert not (await tool.run(ShellCall("touch made"))).ok
+
+    stage.play(script, person)
+    assert len(person.asked) == 1
+    assert not (stage.project / "made").exists()
+
+
 def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage) -> None:
     person = Person(ApprovalAnswer(ApprovalChoice.ALWAYS, ("id:*",)))
     local = stage.project / ".stockade" / "settings.local.json"

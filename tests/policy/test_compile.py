@@ -13,6 +13,7 @@ from stockade.policy.decision import Verdict, decide
 from stockade.policy.exclusion import decide_exclusion
 from stockade.policy.files import Access, judge
 from stockade.policy.places import Disk
+from stockade.settings import home
 from stockade.settings.catalog import CATALOG, Kind
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer
@@ -23,6 +24,12 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 CWD, HOME = "/nowhere/project", "/nowhere/home"
+
+
+@pytest.fixture(autouse=True)
+def _in_database(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Make the home of these tests the user's own, unless one of them says otherwise."""
+    monkeypatch.setattr(home, "database_home", lambda: HOME)
 
 
 def document(layer: Layer, values: dict[str, Any], file: str = "") -> Document:
@@ -362,3 +369,115 @@ def test_nobody_takes_a_deny_of_the_policy_away_by_repeating_it() -> None:
     for layer in (Layer.COMMAND_LINE, Layer.FLAG, Layer.USER):
         rules = compiled(*sorted((policy, document(layer, given)), key=lambda one: -one.layer)).files
         assert not judge(rules, Access.READ, "/nowhere/keys/one", Disk()).allowed
+
+
+DENIES = {
+    "sandbox.filesystem.denyRead": "~/zz",
+    "sandbox.filesystem.denyWrite": "~/zz",
+    "sandbox.network.denyUnixSockets": "~/zz",
+    "permissions.deny": "Read(~/zz)",
+}
+ALLOWS = {
+    "sandbox.filesystem.allowWrite": "~/zz",
+    "sandbox.filesystem.allowRead": "~/zz",
+    "sandbox.filesystem.allowProtected": "~/zz",
+    "sandbox.network.allowUnixSockets": "~/zz",
+    "permissions.allow": "Edit(~/zz)",
+}
+
+
+def places_of(policy: SandboxPolicy) -> list[str]:
+    files, sockets = policy.files, policy.sockets
+    lists = (
+        files.write_deny,
+        files.read_deny,
+        sockets.denied_unix,
+        files.write_allow[1:],
+        files.read_allow,
+        files.left_allow,
+        sockets.unix,
+    )
+    return [rule.value.path for rules in lists for rule in rules]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [*DENIES.items(), ("permissions.deny", "Edit(~/zz)"), ("permissions.deny", "Read:~/zz")]
+)
+def test_a_deny_of_the_policy_in_home_means_every_home(monkeypatch: pytest.MonkeyPatch, name: str, text: str) -> None:
+    policy = document(Layer.POLICY, {name: (text,)})
+    for known, expected in (
+        ("/nowhere/real", [f"{HOME}/zz", "/nowhere/real/zz"]),
+        (HOME, [f"{HOME}/zz"]),
+        ("", [f"{HOME}/zz"]),
+        ("/", [f"{HOME}/zz", "/zz"]),
+    ):
+        monkeypatch.setattr(home, "database_home", lambda known=known: known)
+        assert places_of(compiled(policy)) == expected
+        assert places_of(compiled(document(Layer.USER, {name: (text,)}))) == [f"{HOME}/zz"]
+
+
+@pytest.mark.parametrize("text", ["~", "~/", "~/**", "~/."])
+def test_a_home_that_is_the_root_of_the_disk_is_not_denied_whole(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
+    monkeypatch.setattr(home, "database_home", lambda: "/")
+    policy = document(Layer.POLICY, {"sandbox.filesystem.denyRead": (text,)})
+    assert places_of(compiled(policy)) == [HOME]
+
+
+@pytest.mark.parametrize(("name", "text"), ALLOWS.items())
+def test_an_allow_of_the_policy_in_home_does_not_follow_a_variable(
+    monkeypatch: pytest.MonkeyPatch, name: str, text: str
+) -> None:
+    policy = document(Layer.POLICY, {name: (text, text.replace("~/zz", "/nowhere/x"))})
+    for known, expected in ((HOME, [f"{HOME}/zz", "/nowhere/x"]), ("", [f"{HOME}/zz", "/nowhere/x"])):
+        monkeypatch.setattr(home, "database_home", lambda known=known: known)
+        assert places_of(compiled(policy)) == expected
+        assert compiled(policy).notes == ()
+    monkeypatch.setattr(home, "database_home", lambda: "/nowhere/real")
+    assert places_of(compiled(policy)) == ["/nowhere/x"]
+    why = f"HOME is {HOME}, which is not your home in the user database"
+    assert compiled(policy).notes == (f'/nowhere/policy.json: "{text}" allows nothing: {why}',)
+    lower = compiled(document(Layer.USER, {name: (text,)}))
+    assert (places_of(lower), lower.notes) == ([f"{HOME}/zz"], ())
+
+
+def test_a_mistake_in_the_policys_home_is_one_problem(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(home, "database_home", lambda: "/nowhere/real")
+    with pytest.raises(SettingsError) as caught:
+        compiled(document(Layer.POLICY, {"sandbox.filesystem.denyRead": ("~/*/../x",)}))
+    assert len(caught.value.problems) == 1
+
+
+@pytest.mark.parametrize("spelling", ["/nowhere/home", "/nowhere/home/", "//nowhere/home", "/nowhere/home/."])
+def test_however_home_is_spelled_its_files_are_the_users(spelling: str) -> None:
+    local = document(
+        Layer.LOCAL,
+        {"sandbox.filesystem.allowWrite": (".",), "sandbox.filesystem.denyWrite": ("./secret",)},
+        f"{spelling}/.stockade/settings.local.json",
+    )
+    claude = document(Layer.USER, {"permissions.deny": ("Read(/x)",)}, f"{spelling}/.claude/settings.json")
+    policy = compile_policy(merge([local, claude]), cwd=CWD, home=spelling)
+    assert places_of(policy) == [f"{CWD}/secret", "/nowhere/home/.claude/x", CWD]
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "text", "own", "projects"),
+    [
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "./key", f"{CWD}/key", f"{HOME}/key"),
+        (".stockade/settings.local.json", "sandbox.filesystem.denyWrite", "key", f"{CWD}/key", f"{HOME}/key"),
+        (".stockade/settings.json", "permissions.deny", "Read(key)", f"{CWD}/key", f"{HOME}/key"),
+        (".claude/settings.json", "permissions.deny", "Edit(/key)", f"{HOME}/.claude/key", f"{HOME}/key"),
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "~/key", f"{HOME}/key", ""),
+        (".stockade/settings.json", "sandbox.filesystem.denyRead", "/key", "/key", ""),
+        (".stockade/settings.json", "sandbox.filesystem.allowWrite", "key", f"{CWD}/key", ""),
+    ],
+)
+def test_a_deny_in_a_home_that_may_be_a_project_holds_by_either_reading(
+    monkeypatch: pytest.MonkeyPatch, file: str, name: str, text: str, own: str, projects: str
+) -> None:
+    layer = Layer.LOCAL if "local" in file else Layer.USER
+    said = document(layer, {name: (text,)}, f"{HOME}/{file}")
+    for known in (HOME, ""):
+        monkeypatch.setattr(home, "database_home", lambda known=known: known)
+        assert places_of(compiled(said)) == [own]
+    monkeypatch.setattr(home, "database_home", lambda: "/nowhere/real")
+    assert places_of(compiled(said)) == ([own, projects] if projects else [own])

@@ -9,7 +9,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import LockedError, SettingsError
+from stockade.settings import home
 from stockade.settings.catalog import (
+    ALLOW,
     ALLOW_FLAG_SETTINGS,
     ALLOW_UNSANDBOXED,
     ALLOWED_DOMAINS,
@@ -196,6 +198,42 @@ def test_under_a_lock_no_lower_file_lets_commands_out(house: House, place: str) 
     assert [warning for warning in loaded.warnings if "ignored" in warning] == [
         f"{house.root / place}: ignored: sandbox.excludedCommands, sandbox.failIfUnavailable; {why}"
     ]
+
+
+@pytest.mark.parametrize("place", [place for place in ORDER if PLACES[place] <= Layer.FLAG])
+def test_below_a_lock_that_asks_for_each_command_no_file_allows_all(house: House, place: str) -> None:
+    managed = house.root / "etc/managed-settings.json"
+    said: dict[str, object] = {ALLOW.name: ["Bash(npm ci)", "Bash"]}
+    loaded = house.load({"etc/managed-settings.json": {AUTO_ALLOW.name: False}, place: said})
+    assert "Bash" not in [item.value for item in loaded.settings.items(ALLOW)]
+    name = PROVIDER if place == "provider" else house.root / place
+    why = f"sandbox settings are locked by {managed} (policy)"
+    assert f'{name}: ignored: permissions.allow "Bash"; {why}' in loaded.warnings
+    if place not in PROJECT_PLACES:
+        assert [item.value for item in loaded.settings.items(ALLOW)] == ["Bash(npm ci)"]
+
+
+def test_who_locks_so_may_still_allow_all(house: House) -> None:
+    said = {AUTO_ALLOW.name: False, ALLOW.name: ["Bash"]}
+    loaded = house.load({"etc/managed-settings.json": said})
+    assert [item.value for item in loaded.settings.items(ALLOW)] == ["Bash"]
+    assert not any("ignored" in warning for warning in loaded.warnings)
+
+
+@pytest.mark.parametrize("place", ["flags", "given.json"])
+def test_nor_does_the_command_line_allow_all_by_repeating_what_does_not_count(house: House, place: str) -> None:
+    every: dict[str, object] = {ALLOW.name: ["Bash"]}
+    with pytest.raises(LockedError, match=r"would loosen permissions\.allow"):
+        house.load({"etc/managed-settings.json": {AUTO_ALLOW.name: False}, "flag.json": every, place: every})
+
+
+def test_a_home_in_a_project_is_said_once(house: House, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = house.write(".stockade/settings.json", {"sandbox": {"filesystem": {"denyRead": ["./key"]}}})
+    said = [warning for warning in load(house.locations).warnings if "HOME" in warning]
+    assert len(said) == 1
+    assert said[0].startswith(f"HOME is {house.root}/home, in a project ({file})")
+    monkeypatch.setattr(home, "database_home", lambda: str(house.root / "home"))
+    assert load(house.locations).warnings == ()
 
 
 def test_a_deny_of_the_policy_holds_whatever_stands_above(house: House) -> None:

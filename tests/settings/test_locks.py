@@ -3,7 +3,9 @@ from __future__ import annotations
 import pytest
 
 from stockade.errors import LockedError
-from stockade.settings.catalog import LEAVING, LOCKING
+from stockade.policy.command_pattern import CommandPattern
+from stockade.policy.rule import Rule
+from stockade.settings.catalog import AUTO_ALLOW, LEAVING, LOCKING
 from stockade.settings.document import Document
 from stockade.settings.layer import Layer, Origin
 from stockade.settings.locks import Confined, Lock, admit_command_line, confine, find_lock, require_unlocked
@@ -35,8 +37,47 @@ WAYS_OUT: dict[str, object] = {
 @pytest.mark.parametrize("value", [True, False])
 def test_any_locking_key_in_policy_or_flag_locks(name: str, layer: Layer, *, value: bool) -> None:
     locks = layer in (Layer.POLICY, Layer.FLAG)
-    expected = Lock(Origin(layer, "f", f"$.{name}"), (name,)) if locks else None
+    origin = Origin(layer, "f", f"$.{name}")
+    expected = Lock(origin, (name,), origin if name == AUTO and not value else None) if locks else None
     assert find_lock([Document(layer, "f", {name: value})]) == expected
+
+
+def test_who_wants_commands_asked_for_is_the_highest_that_speaks_of_it() -> None:
+    flag = Document(Layer.FLAG, "/flag.json", {AUTO: False})
+    user = Document(Layer.USER, "u", {AUTO: False})
+    for documents, asking in (
+        ([POLICY, flag], flag.origin(AUTO_ALLOW)),
+        ([POLICY.but(values={AUTO: True}), flag], None),
+        ([POLICY, user], None),
+    ):
+        lock = find_lock(documents)
+        assert lock is not None
+        assert lock.asking == asking
+
+
+EVERY = ("Bash", "Bash(*)", "Bash:*", "Bash(*:*)", "Bash(**)", "Bash(* *)", "Bash(*\t*)", "Bash:* **")
+NARROW = ("Bash(ls)", "Bash(:)", "Bash(A=1 *)", "Bash(* main)", "Bash(a*)", "Bash:ls:*", "Edit(*)", "Edit", "Bashful")
+
+
+@pytest.mark.parametrize("rule", EVERY)
+def test_what_allows_every_command_is_what_the_policy_takes_for_it(rule: str) -> None:
+    """Settings do not know the language of rules; so they agree on this one question."""
+    content = Rule.parse(rule).content
+    assert CommandPattern.parse("*" if content is None else content).is_universal
+
+
+@pytest.mark.parametrize("layer", [layer for layer in Layer if layer > Layer.DEFAULTS])
+def test_below_a_lock_that_asks_no_rule_allows_every_command(layer: Layer) -> None:
+    asking = Lock(Origin(Layer.FLAG, "/flag.json", "$.x"), (AUTO,), Origin(Layer.FLAG, "/flag.json", "$.x"))
+    document = Document(layer, "f", {"permissions.allow": (*EVERY, *NARROW), "permissions.deny": ("Bash",)})
+    found = confine(document, asking)
+    if layer >= Layer.FLAG:
+        assert found == Confined(document, ())
+        return
+    assert found.document.values == {"permissions.allow": NARROW, "permissions.deny": ("Bash",)}
+    assert found.dropped[:2] == ('permissions.allow "Bash"', 'permissions.allow "Bash(*)"')
+    assert len(found.dropped) == len(EVERY)
+    assert confine(document, asking.but(asking=None)).dropped == ()
 
 
 def test_other_keys_do_not_lock() -> None:

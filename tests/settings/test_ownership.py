@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
@@ -51,7 +52,7 @@ def test_a_directory_that_is_gone_is_no_concern(tmp_path: Path) -> None:
     ("place", "folder", "file", "strange"),
     [
         pytest.param(0o755, 0o755, 0o644, False, id="in a directory of its own"),
-        pytest.param(0o1777, 0o755, 0o644, True, id="where everybody may put things"),
+        pytest.param(0o1777, 0o755, 0o644, False, id="in a directory of one's own that a command opened"),
         pytest.param(0o755, 0o777, 0o644, False, id="in a folder of that user that a command opened"),
         pytest.param(0o755, 0o755, 0o666, True, id="a file that everybody may write"),
         pytest.param(0o775, 0o775, 0o664, False, id="a group is no stranger"),
@@ -79,6 +80,22 @@ def test_a_strangers_file_is_one_that_anybody_could_have_put_there(
         monkeypatch.setattr(os, "lstat", lambda name: given(look(name), name))
         monkeypatch.setattr(os, "stat", lambda name: given(stat_of(name), name))
     assert is_strangers(str(mine)) is strange
+
+
+@pytest.mark.parametrize("me", [0, 1000, 1234, 4242])
+@pytest.mark.parametrize(("place", "owner"), [("/tmp", 0), ("/srv/shared", 0), ("/srv/shared", 1234)])
+def test_where_everybody_may_put_things_a_stranger_is_one(
+    monkeypatch: pytest.MonkeyPatch, me: int, place: str, owner: int
+) -> None:
+    def look(name: str) -> os.stat_result:
+        mode, uid = (stat.S_IFDIR | 0o1777, owner) if name == place else (stat.S_IFDIR | 0o755, 4242)
+        return os.stat_result((mode, 1, 1, 1, uid, 0, 0, 0, 0, 0))
+
+    monkeypatch.setattr(os, "lstat", look)
+    monkeypatch.setattr(os, "stat", look)
+    monkeypatch.setattr(os, "geteuid", lambda: me)
+    own = me == owner and place != "/tmp"
+    assert is_strangers(f"{place}/.stockade/settings.json") is (me != 4242 and not own)
 
 
 def test_what_is_not_there_is_no_strangers(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import pwd
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -13,6 +13,7 @@ from stockade.settings.sources import (
     Locations,
     Source,
     left_out,
+    project_around_home,
     project_directory,
     project_of,
     settings_files,
@@ -154,13 +155,14 @@ def test_all_settings_files_there_or_not(root: Path) -> None:
     _write(root / "home/work/repo/.git/HEAD")
     _write(root / "home/work/repo/sub/.stockade/settings.json")
     locations = _locations(root).but(flag_file="/flag.json", settings_file="/given.json")
-    places = [root / "home", root / "home/work/repo/sub", root / "home/work/repo", root / "home/work"]
+    below = [root / "home/work/repo/sub", root / "home/work/repo", root / "home/work"]
+    places = [str(root / "home"), *map(str, below), *map(str, (root / "home").parents)]
     assert settings_files(locations) == (
         "/given.json",
         "/flag.json",
         f"{root}/etc/managed-settings.json",
         f"{root}/etc/managed-settings.d",
-        *(f"{place}/{name}" for place in places for name in NAMES),
+        *(os.path.join(place, name) for place in places for name in NAMES),
         f"{root}/home/.stockade/trusted.json",
     )
 
@@ -196,6 +198,72 @@ def test_an_empty_flag_variable_is_unset(root: Path) -> None:
     assert Locations.here({"HOME": "/h", "STOCKADE_FLAG_SETTINGS": ""}, str(root)).flag_file is None
 
 
+@pytest.mark.parametrize("spelling", ["{}", "{}/", "/{}", "{}/.", "{}//", "{}/../home"])
+def test_home_is_one_place_however_it_is_spelled(root: Path, spelling: str) -> None:
+    locations = _locations(root)
+    found = Locations.here({"HOME": spelling.format(locations.home)}, locations.cwd)
+    assert found.home == locations.home
+    local = Origin(Layer.LOCAL, f"{root}/home/.stockade/settings.local.json")
+    assert project_of(local, spelling.format(locations.home)) is None
+    assert sources(found.but(managed=locations.managed)) == sources(locations)
+
+
+def test_a_home_that_is_the_root_of_the_disk_has_its_files_read_once(root: Path) -> None:
+    found = [source.file for source in sources(_locations(root).but(home="/"))]
+    assert len(found) == len(set(found))
+    assert found.count("/.stockade/settings.json") == 1
+
+
+def test_a_home_by_a_link_is_no_project(root: Path) -> None:
+    locations = _locations(root)
+    _write(root / "home/.stockade/settings.json")
+    (root / "link").symlink_to("home")
+    found = [source for source in sources(locations.but(home=str(root / "link"))) if source.project]
+    assert all(not source.file.startswith((f"{root}/home/.", f"{root}/link")) for source in found)
+
+
+def test_what_stands_above_home_counts_to_tighten(root: Path) -> None:
+    locations = _locations(root)
+    assert not _above(locations)
+    _write(root / ".stockade/settings.json")
+    assert f"{root}/.stockade/settings.json" in _above(locations)
+    assert project_directory(locations) == locations.cwd
+    inside = _locations(root, "home")
+    assert f"{root}/.stockade/settings.json" in _above(inside)
+    files = [source.file for source in sources(inside)]
+    assert len(files) == len(set(files))
+
+
+def test_a_project_around_home_is_found(root: Path) -> None:
+    locations = _locations(root)
+    _write(root / "home/.stockade/settings.json")
+    assert project_around_home(locations) is None
+    for repository in ("home/.git", ".git"):
+        _write(root / repository)
+        assert project_around_home(locations) == f"{root}/home/.stockade/settings.json"
+        (root / repository).unlink()
+    _write(root / ".git")
+    (root / "home/.stockade/settings.json").unlink()
+    assert project_around_home(locations) is None
+    _write(root / ".claude/settings.json")
+    assert project_around_home(locations) == f"{root}/.claude/settings.json"
+    assert project_around_home(locations.but(home="/")) is None
+
+
+def test_a_stranger_in_a_directory_of_ones_own_still_tightens_when_it_is_opened(
+    root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    locations = _locations(root)
+    file = root / "home/work/.stockade/settings.json"
+    _write(file)
+    give_away(file.parent, monkeypatch)
+    give_away(file, monkeypatch)
+    for mode in (0o755, 0o757, 0o1777):
+        (root / "home/work").chmod(mode)
+        assert str(file) in [source.file for source in sources(locations)], oct(mode)
+        assert left_out(locations) == ()
+
+
 def test_a_relative_home_is_refused(root: Path) -> None:
     with pytest.raises(SettingsError, match="HOME: is not an absolute path"):
         Locations.here({"HOME": "ann"}, str(root))
@@ -207,18 +275,19 @@ def test_a_user_without_any_home_is_told(root: Path, monkeypatch: pytest.MonkeyP
         Locations.here({}, str(root))
 
 
-def give_away(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def give_away(path: Path, monkeypatch: pytest.MonkeyPatch, owner: int = 4242) -> None:
     """Make a path another user's, or (who is not root cannot) have it look so."""
     if os.geteuid() == 0:
-        os.chown(path, 4242, 4242)
+        os.chown(path, owner, owner)
         return
-    look = os.lstat
+    for function in ("lstat", "stat"):
+        look = getattr(os, function)
 
-    def looked(name: str) -> os.stat_result:
-        found = look(name)
-        return os.stat_result((*found[:4], 4242, *found[5:])) if os.fspath(name) == str(path) else found
+        def looked(name: str, *, look: Any = look, **words: Any) -> os.stat_result:
+            found: os.stat_result = look(name, **words)
+            return os.stat_result((*found[:4], owner, *found[5:])) if str(name) == str(path) else found
 
-    monkeypatch.setattr(os, "lstat", looked)
+        monkeypatch.setattr(os, function, looked)
 
 
 def _above(locations: Locations) -> list[str]:
@@ -323,6 +392,7 @@ def test_in_an_open_directory_what_a_stranger_put_is_not_read(
     file = root / place / ".stockade/settings.json"
     _write(file)
     give_away(file.parent, monkeypatch)
+    give_away(root / place, monkeypatch, 4243)
     assert str(file) not in [source.file for source in sources(locations)]
     assert left_out(locations) == (str(file),)
     assert project_directory(locations) == str(root / "tmp/mine")

@@ -6,6 +6,9 @@ Claude Code saves such rules by itself; to leave them out allows less, never mor
 Relative paths in a project's file refer to the directory of that project, wherever below it the session works; all
 others to the session's working directory. In permission rules of a ``.claude`` file a single leading slash means the
 directory of the project (or ``~/.claude``), as Claude Code has it.
+``~`` is ``$HOME``, which anybody can set; so in the administrator's file a deny means the home of the user database as
+well, and an allow means nothing where the two differ: who chooses the variable would choose what is opened. For the
+same reason a deny in the files of a HOME that is not the user's home also means what it means if they are a project's.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings import catalog
+from stockade.settings.ancestors import tidy
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.problem import Problem
 from stockade.settings.sources import project_of
@@ -70,8 +74,8 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             cwd=cwd,
             home=home,
             write_allow=(*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits),
-            write_deny=(*reader.paths(catalog.DENY_WRITE), *deny.edits, *built_in_deny),
-            read_deny=(*reader.paths(catalog.DENY_READ), *deny.reads),
+            write_deny=(*reader.denied_paths(catalog.DENY_WRITE), *deny.edits, *built_in_deny),
+            read_deny=(*reader.denied_paths(catalog.DENY_READ), *deny.reads),
             read_allow=reader.paths(catalog.ALLOW_READ),
             search_depth=settings.get(catalog.SEARCH_DEPTH),
             allow_git_config=settings.get(catalog.ALLOW_GIT_CONFIG),
@@ -88,7 +92,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             local_binding=settings.get(catalog.LOCAL_BINDING),
             http_proxy_port=settings.get(catalog.HTTP_PROXY_PORT),
             socks_proxy_port=settings.get(catalog.SOCKS_PROXY_PORT),
-            denied_unix=reader.paths(catalog.DENIED_UNIX_SOCKETS),
+            denied_unix=reader.denied_paths(catalog.DENIED_UNIX_SOCKETS),
         ),
         commands=CommandRules(
             excluded=reader.exclusions(catalog.EXCLUDED_COMMANDS),
@@ -110,7 +114,9 @@ class _Reader:
     def __init__(self, settings: Settings, cwd: str, home: str) -> None:
         self._settings = settings
         self._cwd = cwd
-        self._home = home
+        self._home = tidy(home)
+        self._tilde = self._home
+        self._home_is_project = False
         self._problems: list[Problem] = []
         self._notes: list[str] = []
 
@@ -119,7 +125,10 @@ class _Reader:
         return tuple(self._notes)
 
     def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
-        return _once(self._each(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
+        return _once(self._opened(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
+
+    def denied_paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
+        return _once(self._denied(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
 
     def domains(self, key: Key[Texts]) -> tuple[Sourced[DomainPattern], ...]:
         deny = key is catalog.DENIED_DOMAINS
@@ -142,8 +151,8 @@ class _Reader:
         walls = key is not catalog.ASK
         return _Rules(
             domains=_once(self._meaning(rules if walls else (), lambda rule: _domain(rule.value, deny=deny))),
-            edits=_once(self._meaning(rules if walls else (), lambda rule: self._edit(rule, deny=deny))),
-            reads=_once(self._meaning(rules if deny else (), self._read)),
+            edits=_once(self._edits(rules if walls else (), deny=deny)),
+            reads=_once(self._denied(rules if deny else (), self._read)),
             commands=_once(self._meaning(rules, lambda rule: self._command(rule, allow=key is catalog.ALLOW))),
         )
 
@@ -152,7 +161,62 @@ class _Reader:
             raise SettingsError(self._problems)
 
     def _path(self, text: str, origin: Origin, base: str | None = None) -> PathPattern:
-        return PathPattern.parse(text, cwd=self._anchor(origin), home=self._home, base=base)
+        return PathPattern.parse(text, cwd=self._anchor(origin), home=self._tilde, base=base)
+
+    def _edits(self, rules: Iterable[Sourced[Rule]], *, deny: bool) -> tuple[Sourced[PathPattern], ...]:
+        found = self._denied if deny else self._opened
+        return found(rules, lambda rule: self._edit(rule, deny=deny))
+
+    def _denied(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what texts deny, also by the other reading of those that depend on what HOME is."""
+        items = tuple(items)
+        return (*self._meaning(items, parse), *self._by_database(items, parse), *self._by_project(items, parse))
+
+    def _by_database(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what ``~`` means in the administrator's texts, by the user database."""
+        at_home = [item for item in items if _is_policys_home(item)]
+        known = _database_home() if at_home else ""
+        if known in ("", self._home):
+            return ()
+        self._tilde = known
+        found = self._meaning(at_home, parse)
+        self._tilde = self._home
+        # Some system users have the root of the disk for a home; with all of it denied nothing could start.
+        return tuple(item for item in found if item.value.path != "/")
+
+    def _by_project(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what the texts of home mean if it is a project's directory, where it is not the user's home."""
+        placed = [item for item in items if self._is_placed_in_home(item)]
+        if not placed or _is_users_home(self._home):
+            return ()
+        self._home_is_project = True
+        found = self._meaning(placed, parse)
+        self._home_is_project = False
+        return found
+
+    def _is_placed_in_home(self, item: Sourced[object]) -> bool:
+        place, folder = os.path.split(item.origin.scope)
+        absolute = ("~", "//") if folder == ".claude" else ("~", "/")
+        return bool(place) and tidy(place) == self._home and not _text_of(item.value).startswith(absolute)
+
+    def _opened(
+        self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], PathPattern | None]
+    ) -> tuple[Sourced[PathPattern], ...]:
+        """Return what texts open, without the administrator's ``~`` where HOME is not the user's home."""
+        counting = []
+        for item in items:
+            if not _is_policys_home(item) or _is_users_home(self._home):
+                counting.append(item)
+                continue
+            why = f"HOME is {escape(self._home)}, which is not your home in the user database"
+            self._notes.append(f'{escape(_where(item.origin))}: "{escape(str(item.value), 60)}" allows nothing: {why}')
+        return self._meaning(counting, parse)
 
     def _edit(self, rule: Sourced[Rule], *, deny: bool) -> PathPattern | None:
         if rule.value.tool != "Edit":
@@ -184,14 +248,15 @@ class _Reader:
 
     def _anchor(self, origin: Origin) -> str:
         """Return what relative paths start at: the project of a project's file, else where the session works."""
-        return project_of(origin, self._home) or self._cwd
+        return project_of(origin, self._home) or (self._home if self._home_is_project else self._cwd)
 
     def _base(self, origin: Origin) -> str | None:
         """Return what a leading slash means in a rule: only Claude Code's files give it a meaning of its own."""
         folder = os.path.dirname(origin.file)
         if os.path.basename(folder) != ".claude":
             return None
-        return folder if folder == os.path.join(self._home, ".claude") else os.path.dirname(folder)
+        own = tidy(folder) == os.path.join(self._home, ".claude") and not self._home_is_project
+        return folder if own else os.path.dirname(folder)
 
     def _each(self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], U]) -> tuple[Sourced[U], ...]:
         parsed = []
@@ -204,10 +269,8 @@ class _Reader:
                     self._problems.append(problem)
         return tuple(parsed)
 
-    def _meaning(
-        self, rules: Iterable[Sourced[Rule]], parse: Callable[[Sourced[Rule]], T | None]
-    ) -> tuple[Sourced[T], ...]:
-        found = self._each(rules, parse)
+    def _meaning(self, items: Iterable[Sourced[T]], parse: Callable[[Sourced[T]], U | None]) -> tuple[Sourced[U], ...]:
+        found = self._each(items, parse)
         return tuple(Sourced(item.value, item.origin) for item in found if item.value is not None)
 
 
@@ -247,6 +310,35 @@ def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
         # As with `Edit`: allowed, it concerns an agent's own tool; denied, it closes the network.
         return DomainPattern.parse("*", deny=True) if deny else None
     return None if rule.domain is None else DomainPattern.parse(rule.domain, deny=deny)
+
+
+def _is_policys_home(item: Sourced[object]) -> bool:
+    """Tell whether the administrator names a place in home: in a path, or in a rule for ``Edit`` or ``Read``."""
+    return item.origin.is_policy and _text_of(item.value).startswith("~")
+
+
+def _text_of(value: object) -> str:
+    """Return the path in a text or in a rule for ``Edit`` or ``Read``; "" for all other rules."""
+    if isinstance(value, str):
+        return value
+    from stockade.policy.rule import Rule
+
+    return value.content or "" if isinstance(value, Rule) and value.tool in ("Edit", "Read") else ""
+
+
+# The user database is asked only where an administrator speaks of home.
+
+
+def _database_home() -> str:
+    from stockade.settings.home import database_home
+
+    return database_home()
+
+
+def _is_users_home(home: str) -> bool:
+    from stockade.settings.home import is_users_home
+
+    return is_users_home(home)
 
 
 def _where(origin: Origin) -> str:

@@ -99,9 +99,12 @@ def _all_problems(reading: Reading, flags: Document | None, first: tuple[Problem
     cwd, home = reading.locations.cwd, reading.locations.home
     for document in documents:
         by_file[document.file] = [*diagnose(document, by_file[document.file], cwd=cwd, home=home).problems]
-    found = (problem for problems in by_file.values() for problem in problems)
+    found = [problem for problems in by_file.values() for problem in problems]
+    # What a lock took out of a list moves the rest of it up: a file's own count is the one to show.
+    known = {(problem.file, problem.message) for problem in found}
+    found += [problem for problem in first if (problem.file, problem.message) not in known]
     projects = {one.source.file for one in reading.sources if one.source.project} | set(reading.unreadable)
-    return tuple(_with_way_out(problem, projects) for problem in dict.fromkeys((*found, *first)))
+    return tuple(_with_way_out(problem, projects) for problem in dict.fromkeys(found))
 
 
 def _with_way_out(problem: Problem, projects: Collection[str]) -> Problem:

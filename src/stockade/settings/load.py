@@ -19,7 +19,7 @@ from stockade.settings.locks import Lock, admit_command_line, confine, find_lock
 from stockade.settings.merge import Settings, merge
 from stockade.settings.ownership import managed_warnings
 from stockade.settings.problem import Problem, whole_file
-from stockade.settings.sources import FLAG_VARIABLE, Source, left_out, settings_files, sources
+from stockade.settings.sources import FLAG_VARIABLE, Source, left_out, project_around_home, settings_files, sources
 from stockade.settings.tighten import Tightened, tighten
 from stockade.settings.trust import is_trusted
 from stockade.value import Value
@@ -85,7 +85,7 @@ def read(locations: Locations, *, provider: Provider | None = None) -> Reading:
     """Read the sources of all layers. What is wrong with one is kept, not raised, so that all can be reported."""
     sources_read: list[_Read] = []
     problems: list[Problem] = []
-    warnings = list(_left_out(locations))
+    warnings = [*_left_out(locations), *_borrowed_home(locations)]
     unreadable: list[str] = []
     try:
         places = sources(locations)
@@ -188,6 +188,15 @@ def _left_out(locations: Locations) -> Iterable[str]:
     if locations.ignore_project:
         return (f"left out, as you asked (--ignore-project): {files}",)
     return (f"not read, for they are another user's where everybody may put files: {files}",)
+
+
+def _borrowed_home(locations: Locations) -> Iterable[str]:
+    file = project_around_home(locations)
+    if file is None:
+        return ()
+    from stockade.settings.home import borrowed  # few homes lie in a project
+
+    return filter(None, (borrowed(locations.home, file),))
 
 
 def _provide(provider: Provider) -> bytes:

@@ -2,8 +2,9 @@
 
 Only root should be able to change managed settings. A policy that others can write still counts, since to drop it would
 be looser; but it is said. In a directory that everybody may write, such as /tmp, anybody could put a project's settings
-and so stop the runs of all: there a file counts only if it is this user's or root's. A command that opens the mode of
-the user's own directory changes nothing by that.
+and so stop the runs of all: there a file counts only if it is this user's or root's. But a command may have
+opened a directory of this user: there a file counts, whoever owns it. /tmp is root's own and open for everybody, and so
+it is for root too.
 """
 
 from __future__ import annotations
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from stockade.settings.content import Content
 
 _OVERFLOW: Final = 65534  # how root appears from inside a user namespace that does not map it
+#: Root's own directories that are open by purpose (hier(7)); on macOS the first two are links.
+_PUBLIC: Final = frozenset(("/tmp", "/var/tmp", "/private/tmp", "/private/var/tmp", "/dev/shm"))  # noqa: S108
 
 
 def managed_warnings(file: str, content: Content) -> tuple[str, ...]:
@@ -49,7 +52,10 @@ def _is_planted(path: str, place: str) -> bool:
     if there.st_uid in (0, _OVERFLOW, os.geteuid()):
         return False
     # The owner of a place is at home there, also for root, who runs something in the project of another user.
-    unasked = bool(around.st_mode & stat.S_IWOTH) and there.st_uid != around.st_uid
+    at_home = there.st_uid == around.st_uid
+    # No command of ours opens the mode of a directory that is not ours (chmod(2): EPERM).
+    opened_by_us = around.st_uid == os.geteuid() and place not in _PUBLIC
+    unasked = bool(around.st_mode & stat.S_IWOTH) and not at_home and not opened_by_us
     # The owner of a link says who put it there; its mode says nothing.
     return unasked or (stat.S_ISREG(there.st_mode) and bool(there.st_mode & stat.S_IWOTH))
 

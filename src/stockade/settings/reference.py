@@ -28,7 +28,9 @@ Every setting is optional. A dotted name is a path inside the file: `sandbox.ena
 _PATHS = """\
 Relative paths in a project's file start at the directory of that project (the one that holds `.stockade` or `.claude`),
 in all other files at the session's working directory. The project is the nearest directory with settings, up to the
-repository's root. Of every settings file farther up, to home or the root of the disk, what tightens counts too.
+repository's root and before home. Of every settings file farther up, to the root of the disk, what tightens counts too;
+the files in home are the user's own. `~` is `$HOME`. In managed settings a deny with `~` holds in the home that the
+user database names as well, and an allow with `~` counts only where `$HOME` is that home.
 """
 
 _LOOSE = {
@@ -50,7 +52,9 @@ def reference() -> str:
         "edited, and the command line can only tighten them. In every layer below the one that locks (under a lock of "
         "managed settings also in the file that `STOCKADE_FLAG_SETTINGS` names) the ways out of the walls are ignored, "
         f"with a warning: {leaving}. Other lists still merge, and a deny of the administrator holds against every "
-        "allow. Where managed settings deny domains, only they can name a proxy of somebody else, lock or no lock.\n"
+        "allow. Where the lock says `sandbox.autoAllowBashIfSandboxed`: false, rules below it that allow every command "
+        "(`Bash`, `Bash(*)`) are ignored too; narrower ones count. Where managed settings deny domains, only they "
+        "can name a proxy of somebody else, lock or no lock.\n"
     )
     return f"{_INTRODUCTION}\n{table}\n{_PATHS}\n{locks}"
 

@@ -6,8 +6,8 @@ The project is the nearest directory from the working directory upwards that has
 the search ends with the repository's root, before home (whose files are the user's, never a
 project's), and before any ancestor that everybody may write, such as /tmp. Whatever lies in a
 project may have come with it, its ``settings.local.json`` included, so all of it needs trust.
-Every other directory on the way up, to home or to the root of the disk, has its say in what tightens:
-a repository, a settings file or an open directory that a command made on the way hides no project.
+Every other directory on the way up, to the root of the disk, has its say in what tightens: no repository,
+settings file or open directory that a command made on the way hides a project, nor does a HOME inside it.
 Names are normalised here; nothing is read but directories.
 """
 
@@ -19,6 +19,7 @@ import sys
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
+from stockade.settings.ancestors import ancestors, tidy, upwards
 from stockade.settings.content import is_there
 from stockade.settings.layer import Layer
 from stockade.settings.ownership import is_strangers
@@ -62,8 +63,8 @@ class Locations(Value):
         """Return the locations of this user and directory, the current one if none is named.
 
         Raises SettingsError if there is no home, StockadeError if the current directory is gone.
-        Without HOME the user database decides; a HOME that is not absolute is refused. An empty
-        STOCKADE_FLAG_SETTINGS counts as not set; relative names are relative to ``cwd``.
+        Without HOME the user database decides; a HOME that is not absolute is refused, and however it is spelled,
+        it is one place. An empty STOCKADE_FLAG_SETTINGS counts as not set; relative names are relative to ``cwd``.
         """
         here = os.path.abspath(cwd) if cwd else _working_directory()
         flag_file = environ.get(FLAG_VARIABLE)
@@ -129,11 +130,26 @@ def left_out(locations: Locations) -> tuple[str, ...]:
     return tuple(file for file in files if locations.ignore_project or is_strangers(file))
 
 
+def project_around_home(locations: Locations) -> str | None:
+    """Return a settings file of the project that home lies in, or is the directory of, if there is one.
+
+    A home with settings is nothing odd, so that it is taken for a project's only if it lies in a repository. What
+    stands at the root of the disk is about everything, and makes a project of nothing.
+    """
+    home = os.path.realpath(locations.home)
+    for place in upwards(home):
+        found = next((file for file in _present(place) if place != "/" and not is_strangers(file)), None)
+        if found is not None and (place != home or any(map(_is_repository, upwards(home)))):
+            return found
+    return None
+
+
 def project_of(origin: Origin, home: str) -> str | None:
     """Return the directory of the project whose file said something, or None if it was no project's."""
     place, folder = os.path.split(origin.scope)
-    said_by_project = origin.layer in (Layer.PROJECT, Layer.LOCAL) and folder in DIRECTORIES and place != home
-    return place if said_by_project else None
+    if origin.layer not in (Layer.PROJECT, Layer.LOCAL) or folder not in DIRECTORIES or tidy(place) == tidy(home):
+        return None
+    return place
 
 
 def settings_files(locations: Locations) -> tuple[str, ...]:
@@ -188,37 +204,15 @@ def _files(place: str) -> tuple[str, ...]:
 
 
 def _ancestors(locations: Locations) -> Iterator[str]:
-    """Yield the working directory and all above it, the nearest first, up to home or the root of the disk.
-
-    Then those above it by the name that it was entered by: whoever replaces a directory of a project by a link to
-    somewhere else does not take it out of the project.
-    """
-    home = os.path.realpath(locations.home)
-    seen = {home}
-    for place in _upwards(os.path.realpath(locations.cwd), home):
-        seen.add(place)
-        yield place
-    for name in _upwards(os.path.dirname(locations.entered), home) if locations.entered else ():
-        place = os.path.realpath(name)
-        if place == home:
-            return
-        if place not in seen:
-            seen.add(place)
-            yield place
-
-
-def _upwards(place: str, home: str) -> Iterator[str]:
-    while place != home:
-        yield place
-        parent = os.path.dirname(place)
-        if parent == place:
-            return
-        place = parent
+    return ancestors(locations.cwd, locations.entered, locations.home)
 
 
 def _near(locations: Locations) -> Iterator[str]:
     """Yield the directories that may be the project's."""
-    for place in _upwards(os.path.realpath(locations.cwd), os.path.realpath(locations.home)):
+    home = os.path.realpath(locations.home)
+    for place in upwards(os.path.realpath(locations.cwd)):
+        if place == home:
+            return
         yield place
         if _is_repository(place) or is_open_to_all(os.path.dirname(place)):
             return
@@ -275,14 +269,14 @@ def _home(environ: Mapping[str, str]) -> str:
     home = environ.get(_HOME) or _home_from_database()
     if not os.path.isabs(home):
         raise whole_file(_HOME, "is not an absolute path", "Set HOME to your home directory.")
-    return home
+    return tidy(home)
 
 
 def _home_from_database() -> str:
-    import pwd  # only where HOME is not set
+    from stockade.settings.home import database_home  # only where HOME is not set
 
-    try:
-        return pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
+    home = database_home()
+    if not home:
         message = "is not set, and this user is not in the user database"
-        raise whole_file(_HOME, message, "Set HOME to your home directory.") from None
+        raise whole_file(_HOME, message, "Set HOME to your home directory.")
+    return home
