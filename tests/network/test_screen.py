@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import ssl
+import struct
 
 import pytest
 from hypothesis import given
@@ -58,6 +59,9 @@ def screened(said: bytes, piece: int) -> tuple[bytes | None, list[str]]:
         pytest.param(hello(None) * 2, id="no name twice"),
         pytest.param(b"\x13\x03\x01", id="almost TLS"),
         pytest.param(b"\x19\x03\x01", id="almost TLS again"),
+        pytest.param(b"\x16SSH-2.0", id="something else that begins with such a byte"),
+        pytest.param(struct.pack("<iiii", 277, 1, 0, 2013) + bytes(261), id="MongoDB, like an alert"),
+        pytest.param(struct.pack("<iiii", 278, 0, 0, 2013) + bytes(262), id="MongoDB, like an empty record"),
         pytest.param(b"\x80\x2e\x01\x03\x01", id="hello of SSL 2"),
     ],
 )
@@ -95,9 +99,17 @@ def test_what_is_right_passes_whole(said: bytes, piece: int) -> None:
             )
         ),
         pytest.param(
-            b"\x16SSH",
-            "its TLS hello cannot be read: a record before the server's answer has another version than 3",
-            id="another version",
+            b"\x15\1\0\0\2\1\x5a" + hello("allowed.test"),
+            "its TLS hello cannot be read: an alert stands before its hello",
+            id="an alert of another version",
+        ),
+        *(
+            pytest.param(
+                b"\x16" + bytes([version, 0]) + size + b"\1\0",
+                "its TLS hello cannot be read: a record before the server's answer has another version than 3",
+                id=f"version {version}",
+            )
+            for version, size in ((0, b"\0\1"), (2, b"\1\0"), (4, b"\x40\0"), (83, b"\xff\xff"))
         ),
     ],
 )
@@ -172,6 +184,22 @@ def test_an_end_in_between_may_go_on() -> None:
             screen.receive(said)
         assert screen.end()
         assert screen.done
+
+
+def test_what_is_too_short_to_tell_waits_for_more_or_for_the_end() -> None:
+    for end in (False, True):
+        screen = Screen(THERE, pytest.fail)
+        screen.hear(b"\x15\3\1\0\2\1\0")
+        assert screen.receive(b"\x15\1") == b""
+        screen.hear(b"220 ready")
+        assert screen.receive(b"\0\0\1") == b""
+        assert (screen.done, screen.holds) == (False, True)
+        if end:
+            assert screen.end()
+            assert (screen.done, screen.rest(), screen.holds) == (True, b"\x15\1\0\0\1", False)
+        else:
+            assert screen.receive(b"\0\0") == b"\x15\1\0\0\1\0\0"
+            assert (screen.done, screen.rest(), screen.holds) == (True, b"", False)
 
 
 @given(st.binary(min_size=1), st.integers(1, 50))
