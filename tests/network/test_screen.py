@@ -141,16 +141,58 @@ def test_every_hello_gives_the_same_name(first: str | None, second: str | None, 
     assert told == [f"its second TLS hello names {why}"]
 
 
-def test_once_the_server_has_answered_nothing_is_looked_at() -> None:
+@pytest.mark.parametrize("early", [0, 1, 4])
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"\x16\3\3\0\4\x10\0\0\0" + b"\x14\3\3\0\1\1" + b"\x16\3\3\0\x28\1" + bytes(39), id="a key"),
+        pytest.param(b"\x16\3\3\0\4\x0b\0\0\0" + bytes(200_000), id="a certificate, and much behind it"),
+        pytest.param(b"\x14\3\3\0\1\1" + b"\x16\3\3\0\x28\1" + bytes(39), id="a session taken up again"),
+        pytest.param(b"\x17\3\3\0\x28" + bytes(40), id="TLS 1.3"),
+    ],
+)
+def test_once_the_server_has_answered_nothing_but_a_hello_is_looked_at(said: bytes, early: int) -> None:
+    if said[0] == 23 and early:
+        pytest.skip("nobody sends data before the answer who has not offered it")
     screen = Screen(THERE, pytest.fail)
     screen.receive(hello("allowed.test"))
     for half in (RETRY, ANSWER[:-1]):
         screen.hear(half)
         assert not screen.done
-    assert screen.receive(b"\x16\3\1\0") == b""
-    assert screen.holds
+    assert not early or screen.receive(said[:early]) == b""
     screen.hear(ANSWER[-1:])
-    assert (screen.done, screen.rest(), screen.holds) == (True, b"\x16\3\1\0", False)
+    assert screen.done is (early > 0 and said[0] == 20)
+    passed = b"" if screen.done else screen.receive(said[early:])
+    assert (screen.done, passed) == (True, b"")
+    assert screen.rest() == (said[:early] if said[0] == 20 and early else said)
+    assert not screen.holds
+
+
+@pytest.mark.parametrize("early", [0, 4, 90])
+@pytest.mark.parametrize("before", [b"", b"\x15\3\3\0\2\1\x5a"], ids=["at once", "after an alert"])
+def test_a_hello_after_the_servers_own_is_judged_too(before: bytes, early: int) -> None:
+    """OpenSSL before 1.1 obeys it."""
+    told: list[str] = []
+    screen = Screen(THERE, told.append)
+    screen.receive(hello("allowed.test"))
+    evil = hello("evil.test")
+    assert not early or screen.receive(evil[:early]) == b""
+    screen.hear(ANSWER)
+    assert not screen.done
+    if before and not early:
+        assert screen.receive(before) == before
+    assert screen.receive(evil[early:-1]) == b""
+    assert screen.receive(evil[-1:]) is None
+    assert told == ['its second TLS hello names another server: "evil.test"']
+
+
+def test_an_empty_record_after_the_servers_hello_is_no_way_around() -> None:
+    told: list[str] = []
+    screen = Screen(THERE, told.append)
+    screen.receive(hello("allowed.test"))
+    screen.hear(ANSWER)
+    assert screen.receive(b"\x16\3\3\0\0" + hello("evil.test")) is None
+    assert told == ["its TLS hello cannot be read: a record of its hello is empty or too large"]
 
 
 def test_what_a_server_says_first_ends_it_unless_that_is_tls_or_a_hello_is_on_its_way() -> None:

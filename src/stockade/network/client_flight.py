@@ -18,6 +18,11 @@ and judged, and there are two at most; an alert and the change of cipher that st
 of them; application data goes on only if a hello offers early data, and is not held. A hello that was begun is ended
 before anything else comes.
 
+Rules after the server's own hello (``answer``): OpenSSL before 1.1 still takes one more hello there, as the first
+message that it hears (a restart once made for server-gated cryptography). So the client is looked at until it sends
+anything but an alert or a hello. Nothing encrypted can be mistaken for a hello: a record of the handshake is encrypted
+only behind the change of cipher, and in TLS 1.3 all records are application data.
+
 At most ``LARGEST`` bytes are held, and a little for the piece that goes beyond.
 
 Source of truth: RFC 8446 sections 4.1.2, 4.2.10 and 5.1, appendix D.4; RFC 5246 section 6.2.1.
@@ -86,13 +91,14 @@ class _UnreadableError(Exception):
 class ClientFlight:
     """Reads one client. ``judge`` says of each hello why it must not go on, or nothing."""
 
-    __slots__ = ("_at", "_early", "_held", "_hellos", "_judge", "_message", "_passing", "_strays", "_why")
+    __slots__ = ("_answered", "_at", "_early", "_held", "_hellos", "_judge", "_message", "_passing", "_strays", "_why")
 
     def __init__(self, judge: Callable[[Hello], str]) -> None:
         """Wait for the first record."""
         self._judge = judge
+        self._answered = False
         self._held = bytearray()
-        self._at = 0  # where the next record begins in what is held
+        self._at = 0  # where the next record begins in what is held: 0 unless there is a message
         self._message = bytearray()
         self._passing = 0  # of a record that goes on without being held
         self._hellos = 0
@@ -124,11 +130,26 @@ class ClientFlight:
             self._message.clear()
         return Refused(self._why)
 
+    def answer(self) -> bool:
+        """Take that the server has said hello; return whether it hears no other hello any more."""
+        self._answered = True
+        return self._is_over()
+
     def rest(self) -> bytes:
         """Return what is held back, and forget it."""
         rest = bytes(self._held)
         self._held.clear()
         return rest
+
+    def _is_over(self) -> bool:
+        """Say whether the server has answered and the client goes on with the handshake."""
+        held = self._held
+        if not self._answered or self._message or self._passing or not held:
+            return False
+        if held[0] != HANDSHAKE:
+            return held[0] != ALERT
+        is_empty = held[3:RECORD_HEAD] == bytes(2)
+        return not is_empty and len(held) > RECORD_HEAD and held[RECORD_HEAD] != _CLIENT_HELLO
 
     def _pass(self) -> bytes:
         passed = bytearray()
@@ -137,6 +158,8 @@ class ClientFlight:
                 size = min(self._passing, len(self._held))
                 self._passing -= size
                 passed += self._let_go(size)
+            if self._is_over():
+                return bytes(passed)
             if self._passing or not self._take_record():
                 break
             if not self._message:

@@ -5,8 +5,8 @@ for a certificate of the second.
 
 Rules: what a server might take for TLS by its first bytes is TLS (``client_flight``); what is too short to tell is held
 back. Of TLS nothing goes out before a whole hello is there and is right, and the client is looked at until the server
-has answered for good (``server_flight``), because a server that asks for a second hello takes the name from that. Every
-hello gives the same name, or gives none. TLS that names no server goes out. Whatever begins otherwise goes out at once
+has answered for good (``server_flight``) and the client goes on from there, because a server that asks for a second
+hello takes the name from that. Every hello gives the same name, or gives none. TLS that names no server goes out. Whatever begins otherwise goes out at once
 and is not looked at again; so does everything if the server speaks first: a server of TLS never does. That leaves
 protocols that turn to TLS later (STARTTLS), and the hello of SSL 2, which has no place for a name. A tunnel to an
 address has no name to be held against.
@@ -92,9 +92,17 @@ class Screen:
         return head if self._client is None else self._client.rest()
 
     def _settle(self) -> None:
-        """Be done once the server has answered, unless it did so without having heard the hello that is on its way."""
-        if self._server is not None and self._server.answered:
-            self.done = not self._head if self._client is None else self._client.has_said_hello
+        """Be done once the server has answered and hears no other hello.
+
+        What it says without having heard the hello that is on its way is no answer.
+        """
+        server, client = self._server, self._client
+        if server is None or not server.answered:
+            return
+        if client is None:
+            self.done = not self._head
+        elif client.has_said_hello:
+            self.done = not server.said_hello or client.answer()
 
     def _refuse(self, why: str) -> None:
         if not self._refused:
