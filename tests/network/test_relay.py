@@ -26,6 +26,7 @@ RETRY = (
     + b"\0\x13\1\0"
 )
 ANSWER = RETRY[:11] + bytes(32) + RETRY[43:]
+CHANGE = b"\x14\3\3\0\1\1"
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -153,8 +154,8 @@ def test_a_whole_hello_has_no_time_limit() -> None:
         await asyncio.sleep(0.2)
         server[1].write(ANSWER)
         assert await client[0].readexactly(len(ANSWER)) == ANSWER
-        client[1].write(b"\x14")
-        assert await server[0].readexactly(1) == b"\x14"
+        client[1].write(CHANGE)
+        assert await server[0].readexactly(len(CHANGE)) == CHANGE
         assert (pair.screen, pair._timer) == (None, None)
 
     relayed(body)

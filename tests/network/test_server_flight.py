@@ -42,7 +42,7 @@ ANSWERS = [
 
 @pytest.mark.parametrize("piece", [1, 3, 1 << 20], ids=["byte by byte", "by threes", "whole"])
 @pytest.mark.parametrize(("before", "answer", "says_hello"), ANSWERS)
-def test_when_a_server_has_answered(before: bytes, answer: bytes, says_hello: bool, piece: int) -> None:
+def test_when_a_server_has_answered(before: bytes, answer: bytes, piece: int, *, says_hello: bool) -> None:
     flight = ServerFlight()
     for at in range(0, len(before), piece):
         assert not flight.receive(before[at : at + piece])

@@ -19,9 +19,10 @@ of them; application data goes on only if a hello offers early data, and is not 
 before anything else comes.
 
 Rules after the server's own hello (``answer``): OpenSSL before 1.1 still takes one more hello there, as the first
-message that it hears (a restart once made for server-gated cryptography). So the client is looked at until it sends
-anything but an alert or a hello. Nothing encrypted can be mistaken for a hello: a record of the handshake is encrypted
-only behind the change of cipher, and in TLS 1.3 all records are application data.
+message that it hears (a restart once made for server-gated cryptography), and skips what is empty, alerts, heartbeats
+and what it does not know. So the client is looked at as before until it goes on with the handshake: by another message,
+a change of cipher or application data. Nothing encrypted can be mistaken for a hello: a record of the handshake is
+encrypted only behind the change of cipher, and in TLS 1.3 such a record is application data.
 
 At most ``LARGEST`` bytes are held, and a little for the piece that goes beyond.
 
@@ -144,12 +145,12 @@ class ClientFlight:
     def _is_over(self) -> bool:
         """Say whether the server has answered and the client goes on with the handshake."""
         held = self._held
-        if not self._answered or self._message or self._passing or not held:
+        if not self._answered or self._message or self._passing or len(held) < RECORD_HEAD:
             return False
-        if held[0] != HANDSHAKE:
-            return held[0] != ALERT
-        is_empty = held[3:RECORD_HEAD] == bytes(2)
-        return not is_empty and len(held) > RECORD_HEAD and held[RECORD_HEAD] != _CLIENT_HELLO
+        kind, is_empty = held[0], held[3:RECORD_HEAD] == bytes(2)
+        if is_empty or held[1] != VERSION or kind not in (CHANGE, HANDSHAKE, APPLICATION):
+            return False
+        return kind != HANDSHAKE or (len(held) > RECORD_HEAD and held[RECORD_HEAD] != _CLIENT_HELLO)
 
     def _pass(self) -> bytes:
         passed = bytearray()
@@ -176,7 +177,7 @@ class ClientFlight:
     def _take_record(self) -> bool:
         """Look at the next record; return whether there was enough of it."""
         head = bytes(self._held[self._at : self._at + RECORD_HEAD])
-        if not head:
+        if not head or (self._answered and not self._message and len(head) < RECORD_HEAD):
             return False
         kind = head[0]
         self._check_kind(kind)

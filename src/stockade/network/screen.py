@@ -6,10 +6,10 @@ for a certificate of the second.
 Rules: what a server might take for TLS by its first bytes is TLS (``client_flight``); what is too short to tell is held
 back. Of TLS nothing goes out before a whole hello is there and is right, and the client is looked at until the server
 has answered for good (``server_flight``) and the client goes on from there, because a server that asks for a second
-hello takes the name from that. Every hello gives the same name, or gives none. TLS that names no server goes out. Whatever begins otherwise goes out at once
-and is not looked at again; so does everything if the server speaks first: a server of TLS never does. That leaves
-protocols that turn to TLS later (STARTTLS), and the hello of SSL 2, which has no place for a name. A tunnel to an
-address has no name to be held against.
+hello takes the name from that. Every hello gives the same name, or gives none. TLS that names no server goes out.
+Whatever begins otherwise goes out at once and is not looked at again; so does everything if the server speaks first: a
+server of TLS never does. That leaves protocols that turn to TLS later (STARTTLS), and the hello of SSL 2, which has no
+place for a name. A tunnel to an address has no name to be held against.
 """
 
 from __future__ import annotations

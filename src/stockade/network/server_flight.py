@@ -1,7 +1,7 @@
 """What a TLS server answers in plain, as far as it tells whether the server still listens to a hello.
 
-Servers of OpenSSL 3.0, Node 20, Go 1.19 and Java 17 were tried: once they have sent their own hello, in TLS 1.2 and 1.3,
-they take a hello of the client in plain for an error. Others were not; OpenSSL before 1.1 is known to take one
+Servers of OpenSSL 3.0, Node 20 and Go 1.19 were tried: once they have sent their own hello, in TLS 1.2 and 1.3, they
+take a hello of the client in plain for an error. Others were not; OpenSSL before 1.1 is known to take one
 (``client_flight``). What is renegotiated later is encrypted. A hello retry request looks like a server's hello but for
 its random, and asks for one more.
 
