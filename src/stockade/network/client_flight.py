@@ -11,6 +11,8 @@ a length). What begins a record of version 3 is TLS. In another version it is TL
 that begins with a hello, of whatever size, or if it has a size that a server may skip and the next record stands behind
 it. Measured before a hello, with OpenSSL 3.0, Node 20, Go 1.19 and Java 17: in other versions nothing is skipped but
 alerts of two bytes (Go, Java) and empty records of the handshake (Java), and application data and heartbeats never.
+Servers that were not tried may skip more: by its source s2n takes any version, and skips records of a kind that it does
+not know, of any size.
 
 Rules before the first hello is whole: nothing goes on; there are records of the handshake in version 3 alone, none is
 empty, and they hold that one message and not a byte more. Rules after it: another hello is held back until it is whole
@@ -20,9 +22,10 @@ before anything else comes.
 
 Rules after the server's own hello (``answer``): OpenSSL before 1.1 still takes one more hello there, as the first
 message that it hears (a restart once made for server-gated cryptography), and skips what is empty, alerts, heartbeats
-and what it does not know. So the client is looked at as before until it goes on with the handshake: by another message,
-a change of cipher or application data. Nothing encrypted can be mistaken for a hello: a record of the handshake is
-encrypted only behind the change of cipher, and in TLS 1.3 such a record is application data.
+and what it does not know (by its source; it was not tried). So the client is looked at as before until it goes on with
+the handshake: by another message, a change of cipher or application data. Nothing encrypted can be mistaken for a
+hello: a record of the handshake is encrypted only behind the change of cipher, and in TLS 1.3 such a record is
+application data.
 
 At most ``LARGEST`` bytes are held, and a little for the piece that goes beyond.
 
