@@ -1,12 +1,13 @@
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.network.client_flight import LARGEST, ClientFlight, Refused
+from stockade.network.client_flight import LARGEST, ClientFlight, Refused, begins_tls
 
 if TYPE_CHECKING:
     from stockade.network.server_name import Hello
@@ -48,6 +49,75 @@ def said(data: bytes, piece: int) -> tuple[bytes, str, bool]:
             return passed, some.why, False
         passed += some
     return passed, "", flight.holds
+
+
+def told(data: bytes) -> bool | None:
+    """Say whether something begins TLS, once that can be told; more of it never tells otherwise."""
+    answers = [begins_tls(data[:size]) for size in range(1, len(data) + 1)]
+    known = [each for each in answers if each is not None]
+    assert answers == [None] * (len(answers) - len(known)) + known
+    assert len(set(known)) <= 1
+    return known[0] if known else None
+
+
+OTHER_VERSIONS = (0, 1, 2, 4, 5, 15, 16, 127, 255)
+
+
+@pytest.mark.parametrize("kind", range(20, 25))
+@pytest.mark.parametrize("version", [*OTHER_VERSIONS, 3])
+def test_tls_is_what_a_server_might_skip_and_the_record_behind_it(kind: int, version: int) -> None:
+    for size in range(7):
+        for payload in (bytes(size), b"\1\x5a\1\x5a\1\x5a"[:size], b"\2\0\0\0\0\0"[:size], b"\x16" * size):
+            begins_hello = kind == 22 and payload[:1] == b"\1"
+            record = bytes([kind, version, 1]) + vector(payload)
+            assert told(record + FIRST) is (version == 3 or size <= 4 or begins_hello)
+            assert told(record + b"\0" + FIRST) is (version == 3 or begins_hello)
+
+
+@pytest.mark.parametrize("version", [*OTHER_VERSIONS, 3])
+def test_a_hello_is_tls_whatever_its_version_and_size(version: int) -> None:
+    hello = message("web.test")
+    for size in (1, 3, 4, 5, 50, 1 << 14):
+        assert told(records(hello, size, version=bytes([version, 0]))) is True
+    # Java takes records of twice the size that the standard has.
+    large = message("web.test", b"\0\x15" + vector(bytes(60_000)))
+    assert begins_tls(bytes([22, version, 3]) + vector(large)) is True
+
+
+@pytest.mark.parametrize("first", [*range(20), *range(25, 256)])
+def test_no_other_first_byte_begins_tls(first: int) -> None:
+    assert told(bytes([first]) + FIRST[1:]) is False
+
+
+@pytest.mark.parametrize("size", range(270, 290))
+def test_a_message_of_mongodb_is_no_tls(size: int) -> None:
+    """It begins with its length and with its number, the smallest digits first. Many drivers count from 1."""
+    for number in (*range(256), 0xFFFF, 0x01020304, 0xFF000001):
+        assert told(struct.pack("<iIii", size, number, 0, 2013) + bytes(8)) is False
+    # What may be a hello, or a record to skip and another one behind it, stays TLS.
+    assert told(struct.pack("<iIii", size, 0x0123, 0, 2013)) is (size == 278)
+    assert told(struct.pack("<iIii", size, 0x00160001, 0, 2013)) is (276 <= size <= 280)
+
+
+@pytest.mark.parametrize("size", range(20, 25))
+@pytest.mark.parametrize("version", [b"\x2f", b"\xfd\5", b"\x85\6"])
+def test_a_handshake_of_minecraft_is_no_tls(size: int, version: bytes) -> None:
+    host = b"h" * (size - 5 - len(version))
+    assert told(bytes([size, 0]) + version + vector(host, 1) + b"\x63\xdd\1") is False
+
+
+@pytest.mark.parametrize("data", [b"\x15", b"\x16\1\0\0", b"\x16\1\0\0\x09", b"\x14\1\0\0\4\0\0\0\0"])
+def test_what_is_too_short_tells_nothing(data: bytes) -> None:
+    assert told(data) is None
+
+
+@given(st.binary(min_size=1, max_size=20))
+def test_of_what_begins_tls_in_another_version_nothing_goes_on(data: bytes) -> None:
+    for kind in range(20, 25):
+        said_first = bytes([kind]) + data
+        if told(said_first) and data[0] != 3:
+            assert isinstance(ClientFlight(judge).receive(said_first), Refused)
+        assert told(said_first + FIRST) is not None
 
 
 PIECES = pytest.mark.parametrize("piece", [1, 3, 1 << 20], ids=["byte by byte", "by threes", "whole"])

@@ -26,6 +26,7 @@ RETRY = (
     + b"\0\x13\1\0"
 )
 ANSWER = RETRY[:11] + bytes(32) + RETRY[43:]
+CHANGE = b"\x14\3\3\0\1\1"
 
 Ends = tuple[asyncio.StreamReader, asyncio.StreamWriter]
 
@@ -153,12 +154,14 @@ def test_a_whole_hello_has_no_time_limit() -> None:
         await asyncio.sleep(0.2)
         server[1].write(ANSWER)
         assert await client[0].readexactly(len(ANSWER)) == ANSWER
+        client[1].write(CHANGE)
+        assert await server[0].readexactly(len(CHANGE)) == CHANGE
         assert (pair.screen, pair._timer) == (None, None)
 
     relayed(body)
 
 
-def test_a_screen_looks_at_both_until_the_server_has_answered_and_then_at_nothing() -> None:
+def test_a_screen_looks_at_both_until_the_client_goes_on_after_the_answer_and_then_at_nothing() -> None:
     async def body(client: Ends, server: Ends, pair: Pair, _relays: Relays) -> None:
         told = screened(pair)
         client[1].write(HELLO)
@@ -171,10 +174,11 @@ def test_a_screen_looks_at_both_until_the_server_has_answered_and_then_at_nothin
             assert pair.screen is not None
             server[1].write(half)
             assert await client[0].readexactly(len(half)) == half
-        assert pair.screen is None
+        key = b"\3\0\4\x10"  # the record begins with another message than a hello
         big = b"x" * 3_000_000
-        client[1].write(big)
-        assert await server[0].readexactly(2 + len(big)) == b"\x16\3" + big
+        client[1].write(key + big)
+        assert await server[0].readexactly(6 + len(big)) == b"\x16\3" + key + big
+        assert pair.screen is None
         server[1].write(big)
         assert await client[0].readexactly(len(big)) == big
         assert told == []

@@ -3,14 +3,29 @@
 Bytes go in by ``receive`` as they come, and those that may go on come out; nothing is decrypted or changed. A server
 obeys a hello in plain as the first thing that it hears, and once more after it has asked for another one (a hello retry
 request), and then takes the name from that (OpenSSL). Servers differ in what they forgive: an alert before the hello or
-in its midst, a record of version 0 to 2 (Go), an empty record (OpenSSL, Node). So only what all of them read alike goes
-on.
+in its midst, a record of another version than 3 (Go up to 15, Java any), an empty record (OpenSSL, Node), one larger
+than the standard has it (Java). So only what all of them read alike goes on.
+
+Rules for what is no TLS (``begins_tls``): other protocols begin with such a byte too (MongoDB, Minecraft: it is part of
+a length). What begins a record of version 3 is TLS. In another version it is TLS if it is a record of the handshake
+that begins with a hello, of whatever size, or if it has a size that a server may skip and the next record stands behind
+it. Measured before a hello, with OpenSSL 3.0, Node 20, Go 1.19 and Java 17: in other versions nothing is skipped but
+alerts of two bytes (Go, Java) and empty records of the handshake (Java), and application data and heartbeats never.
+Servers that were not tried may skip more: by its source s2n takes any version, and skips records of a kind that it does
+not know, of any size.
 
 Rules before the first hello is whole: nothing goes on; there are records of the handshake in version 3 alone, none is
 empty, and they hold that one message and not a byte more. Rules after it: another hello is held back until it is whole
 and judged, and there are two at most; an alert and the change of cipher that stands before a second hello go on, a few
 of them; application data goes on only if a hello offers early data, and is not held. A hello that was begun is ended
 before anything else comes.
+
+Rules after the server's own hello (``answer``): OpenSSL before 1.1 still takes one more hello there, as the first
+message that it hears (a restart once made for server-gated cryptography), and skips what is empty, alerts, heartbeats
+and what it does not know (by its source; it was not tried). So the client is looked at as before until it goes on with
+the handshake: by another message, a change of cipher or application data. Nothing encrypted can be mistaken for a
+hello: a record of the handshake is encrypted only behind the change of cipher, and in TLS 1.3 such a record is
+application data.
 
 At most ``LARGEST`` bytes are held, and a little for the piece that goes beyond.
 
@@ -40,6 +55,8 @@ LARGEST: Final = 64 * 1024
 _LARGEST_RECORD: Final = 1 << 14
 _LARGEST_ENCRYPTED: Final = _LARGEST_RECORD + 256
 _CLIENT_HELLO: Final = 1
+#: No record is larger that a server skips in another version than 3: twice what was measured.
+_LARGEST_SKIPPED: Final = 4
 _MOST_HELLOS: Final = 2
 #: Alerts and changes of cipher. Clients send one or two.
 _MOST_STRAYS: Final = 8
@@ -53,6 +70,24 @@ class Refused(Value):
     why: str
 
 
+def begins_tls(data: bytes) -> bool | None:
+    """Say whether a server might take what begins so for TLS, or nothing while that takes a few more bytes to tell."""
+    kind = data[0]
+    if kind not in BEGINNINGS:
+        return False
+    if len(data) > 1 and data[1] == VERSION:
+        return True
+    if len(data) <= RECORD_HEAD:
+        return None
+    size = int.from_bytes(data[3:RECORD_HEAD], "big")
+    if kind == HANDSHAKE and size and data[RECORD_HEAD] == _CLIENT_HELLO:
+        return True
+    if size > _LARGEST_SKIPPED:
+        return False
+    behind = data[RECORD_HEAD + size : RECORD_HEAD + size + 1]
+    return behind[0] in BEGINNINGS if behind else None
+
+
 class _UnreadableError(Exception):
     """Something is not as it should be; stays inside this module."""
 
@@ -60,13 +95,14 @@ class _UnreadableError(Exception):
 class ClientFlight:
     """Reads one client. ``judge`` says of each hello why it must not go on, or nothing."""
 
-    __slots__ = ("_at", "_early", "_held", "_hellos", "_judge", "_message", "_passing", "_strays", "_why")
+    __slots__ = ("_answered", "_at", "_early", "_held", "_hellos", "_judge", "_message", "_passing", "_strays", "_why")
 
     def __init__(self, judge: Callable[[Hello], str]) -> None:
         """Wait for the first record."""
         self._judge = judge
+        self._answered = False
         self._held = bytearray()
-        self._at = 0  # where the next record begins in what is held
+        self._at = 0  # where the next record begins in what is held: 0 unless there is a message
         self._message = bytearray()
         self._passing = 0  # of a record that goes on without being held
         self._hellos = 0
@@ -98,11 +134,26 @@ class ClientFlight:
             self._message.clear()
         return Refused(self._why)
 
+    def answer(self) -> bool:
+        """Take that the server has said hello; return whether it hears no other hello any more."""
+        self._answered = True
+        return self._is_over()
+
     def rest(self) -> bytes:
         """Return what is held back, and forget it."""
         rest = bytes(self._held)
         self._held.clear()
         return rest
+
+    def _is_over(self) -> bool:
+        """Say whether the server has answered and the client goes on with the handshake."""
+        held = self._held
+        if not self._answered or self._message or self._passing or len(held) < RECORD_HEAD:
+            return False
+        kind, is_empty = held[0], held[3:RECORD_HEAD] == bytes(2)
+        if is_empty or held[1] != VERSION or kind not in (CHANGE, HANDSHAKE, APPLICATION):
+            return False
+        return kind != HANDSHAKE or (len(held) > RECORD_HEAD and held[RECORD_HEAD] != _CLIENT_HELLO)
 
     def _pass(self) -> bytes:
         passed = bytearray()
@@ -111,6 +162,8 @@ class ClientFlight:
                 size = min(self._passing, len(self._held))
                 self._passing -= size
                 passed += self._let_go(size)
+            if self._is_over():
+                return bytes(passed)
             if self._passing or not self._take_record():
                 break
             if not self._message:
@@ -127,7 +180,7 @@ class ClientFlight:
     def _take_record(self) -> bool:
         """Look at the next record; return whether there was enough of it."""
         head = bytes(self._held[self._at : self._at + RECORD_HEAD])
-        if not head:
+        if not head or (self._answered and not self._message and len(head) < RECORD_HEAD):
             return False
         kind = head[0]
         self._check_kind(kind)

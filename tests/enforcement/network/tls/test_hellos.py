@@ -158,13 +158,29 @@ def test_no_server_is_asked_for_another_name_than_the_allowed_one(
 def test_no_server_obeys_a_hello_after_its_own(
     net: Net, tls: ModuleType, tls_yard: Yard, kind: str, version: int, *, waits: bool
 ) -> None:
-    """What the screen rests on: it looks no further than to a server's own hello. This is played without walls."""
+    """After that the screen looks at a hello only if it is the next thing that the client says. No walls here."""
     server, name = tls_yard.servers[kind], f"{net.mark()}.evil.test"
     first = tls.send(tls.records(tls.message(f"first.{name}", version=version), version=b"\3\3"))
     second = tls.send(tls.records(tls.message(f"second.{name}", version=version), version=b"\3\3"))
     ends, _ = tls_yard.play(server, [first, *([tls.HEAR] if waits else []), second])
     assert server.names(name) == [f"first.{name}"]
     assert (22 in ends["itself"].heard, ends["itself"].end) == (True, "ended")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("version", [2, 3], ids=["TLS 1.2", "TLS 1.3"])
+def test_a_hello_after_the_servers_own_is_judged_all_the_same(
+    net: Net, tls: ModuleType, tls_yard: Yard, sandbox: BlockingSandbox, kind: str, version: int
+) -> None:
+    """None of these servers obeys it. OpenSSL before 1.1 does, in TLS 1.2, and is not at hand."""
+    server, name = tls_yard.servers[kind], f"{net.mark()}.evil.test"
+    first, second = (tls.message(each, version=version) for each in ("web.test", name))
+    steps = [tls.send(tls.records(first)), tls.HEAR, tls.send(tls.records(second), 50)]
+    for way in WAYS:
+        ends, result = tls_yard.play(server, steps, ways=(way,), sandbox=sandbox)
+        assert (server.names(name), 22 in ends[way].heard, ends[way].end) == ([], True, "ended")
+        assert [each.target for each in result.violations] == [f"web.test:{server.port}"]
+        assert "its second TLS hello names another server" in result.violations[0].why
 
 
 @pytest.mark.parametrize("kind", KINDS)
