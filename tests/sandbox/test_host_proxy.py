@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.sandbox.host_proxy import Secret, names_proxy, without_options, without_proxies
+from stockade.sandbox.host_proxy import names_proxy, without_proxies
+from stockade.sandbox.proxy_option import without_options
+from stockade.sandbox.proxy_secret import Secret
 
 HOST = {"http_proxy": "http://alice:s3cr3t%2Fpw@proxy.corp:3128"}
 PASSWORD = "s3cr3t/pw"  # noqa: S105 - of nobody

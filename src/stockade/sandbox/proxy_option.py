@@ -1,0 +1,251 @@
+"""What a value says about a proxy: as options of Java, which are cut out, or as credentials, which take all with them.
+
+Rules:
+
+- Java's properties (``-Dhttp.proxyPassword=...``, behind ``-D`` or ``--define``) are cut out and the other options stay,
+  in whichever variable. ``-DWITH_PROXY=1`` is a macro of a compiler, and stays; with credentials in it, it goes;
+- a value gives access with an address that holds a user, if "proxy" stands before or beside it (``--proxy URL``,
+  ``http_proxy=URL``, ``"httpProxy":"URL"``), if its host is called so, or if its scheme is one of SOCKS; with curl's
+  ``-x`` and ``-U``; and with a key for credentials of a proxy that has a value (``--proxy-user``, ``-PproxyPassword=``).
+  "proxy" in the path or in the host of a database says nothing;
+- in JSON, TOML and other lists of keys that tell of a proxy, any password counts for its.
+
+Source of truth: the manuals of Java (networking properties), Gradle, curl.
+"""
+
+from __future__ import annotations
+
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.sandbox.proxy_name import gives_access, is_password, is_password_word
+from stockade.sandbox.proxy_secret import Secret, decoded, is_plain, of_addresses, of_password
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_QUOTES: Final = "\"'"
+_DEFINE: Final = ("-D", "--define")
+_DOTTED: Final = ("http.proxy", "https.proxy", "ftp.proxy", "java.net.socks.")
+_BARE: Final = ("socksProxy", "proxySet")
+_ENDS_ADDRESS: Final = frozenset('"`<>')
+_ENDS_PATH: Final = frozenset("?#,;=&|'")
+_DIGESTS: Final = ("sha256:", "sha512:")
+_DIGEST: Final = 32
+#: host:port:user:password, and the other way round.
+_FIELDS: Final = 4
+
+
+def without_options(text: str, secrets: set[Secret] | None = None) -> str:
+    """Return a row of options without those that set a proxy for Java; their passwords are added to ``secrets``."""
+    found: set[Secret] = set() if secrets is None else secrets
+    while (rest := _cut(text, found)) != text:
+        text = rest
+    return text
+
+
+def _cut(text: str, secrets: set[Secret]) -> str:
+    kept: list[str] = []
+    removed = define = skip = False  # define: "-D" stood alone, the property is the next word
+    for word in _split(text):
+        plain = "".join(char for char in word if char not in _QUOTES)
+        if skip:
+            secrets.update(of_password(plain))
+            skip = False
+            continue
+        parts = plain.replace("--define=", "-D").split("-D")
+        keys = [_key(part) for part in (parts if define else parts[1:]) if _goes(part)]
+        if keys:
+            removed = True
+            for key in keys:
+                value = plain.partition(key)[2].partition("=")[2]
+                secrets.update(of_addresses(value))
+                if gives_access(key) and is_password(key):
+                    secrets.update({*of_password(value), *of_password(value.partition("-D")[0])})
+            if define:
+                kept.pop()
+            skip = define and "=" not in plain
+        else:
+            kept.append(word)
+        define = plain in _DEFINE
+    return " ".join(kept) if removed else text
+
+
+def _key(part: str) -> str:
+    return part.partition("=")[0]
+
+
+def _goes(part: str) -> bool:
+    """Tell whether a property is one of Java's, or gives access to a proxy."""
+    key, _, value = part.partition("=")
+    key = key.strip().removeprefix("systemProp.")
+    low = key.lower()
+    if low.startswith(_DOTTED) or key.startswith(_BARE) or low.endswith(".nonproxyhosts"):
+        return True
+    return "prox" in low and ((gives_access(key) and not is_plain(value)) or _has_user(value))
+
+
+def _has_user(value: str) -> bool:
+    return "@" in value and ("://" in value or ":" in value.partition("@")[0])
+
+
+def brings_access(value: str, secrets: set[Secret], *, named: bool = False) -> bool:
+    """Tell whether a value gives access to a proxy, and add how to ``secrets``; ``named``: the variable's name says so."""
+    readings = {value, decoded(value)}
+    found = [reading for reading in readings if _brings(reading, secrets, named=named)]
+    for reading in found:
+        secrets.update(of_addresses(reading))
+    return bool(found)
+
+
+def _brings(text: str, secrets: set[Secret], *, named: bool) -> bool:
+    low = text.lower()
+    learnt = [*_credentials(text, low)] if "prox" in low else []
+    if (named or "prox" in low) and (named or text.lstrip()[:1] in ("{", "[") or "\n" in text):
+        learnt += _passwords(text, low)
+    if named:
+        learnt += [word for word in text.replace(",", " ").replace(";", " ").split() if _is_row(word)]
+    for word in learnt:
+        secrets.update(of_password(word))
+    if named:
+        secrets.update(Secret(password=field) for word in learnt for field in word.split(":")[1::2])
+    return bool(learnt) or ("@" in text and (_has_address(text, low, named=named) or _has_access(text, named=named)))
+
+
+def _is_row(word: str) -> bool:
+    fields = word.split(":")
+    return len(fields) == _FIELDS and all(fields) and (fields[1].isdecimal() or fields[3].isdecimal())
+
+
+def _has_address(text: str, low: str, *, named: bool) -> bool:
+    """Tell whether there is an address with a user in it that is a proxy's."""
+    outside, begin, users = "", 0, False
+    at = text.find("://")
+    while at >= 0:
+        scheme = at
+        while scheme > begin and (low[scheme - 1].isalnum() or low[scheme - 1] in "+-."):
+            scheme -= 1
+        end = at + 3
+        following = text.find("://", end)
+        while end != following and end < len(text) and not text[end].isspace() and text[end] not in _ENDS_ADDRESS:
+            end += 1
+        rest = text[at + 3 : end]
+        place = rest.rpartition("@")[2]
+        if _is_access(rest, low[scheme:at]):
+            users = True
+            if _is_proxy(low[scheme:at], place.lower()):
+                return True
+        # The path belongs to the address, but what follows it may be a label of the next.
+        end -= len(place) - min((place.find(char) for char in _ENDS_PATH if char in place), default=len(place))
+        outside += low[begin:scheme] + " "
+        begin, at = end, following
+    return users and (named or "prox" in outside + low[begin:])
+
+
+def _is_access(rest: str, scheme: str) -> bool:
+    authority = rest
+    for end in "/?#":
+        authority = authority.partition(end)[0]
+    if "@" in authority:
+        return ":" in authority.rpartition("@")[0] or scheme.startswith(("http", "socks"))
+    access = rest.rpartition("@")[0]  # "/", "?" or "#" stands in the password as it is
+    return ":" in access and not authority.rpartition(":")[2].isdecimal()
+
+
+def _is_proxy(scheme: str, place: str) -> bool:
+    if scheme.startswith("socks"):
+        return True
+    host, _, path = place.partition("/")
+    return scheme in ("http", "https") and "prox" in host and not path.strip("',;)]}")
+
+
+def _has_access(text: str, *, named: bool) -> bool:
+    """Tell whether ``user:password@place`` stands where a proxy does, without a scheme."""
+    for quote in "\"'`{}[]<>":
+        text = text.replace(quote, " ")
+    words = [word for word in text.split() if word.strip(":=,")]
+    is_curl = False
+    for before, word in zip(["", *words], words, strict=False):
+        is_short = before.startswith("-") and not before.startswith("--") and before.endswith("x")
+        is_curl = is_curl or is_short or word.startswith("-x")
+        access, at, place = word.partition("@")
+        if (is_curl and before == "-U" and ":" in word) or (word.startswith("-U") and is_curl and ":" in word):
+            return True
+        if not at or ":" not in access or (place.startswith(_DIGESTS) and len(place) > _DIGEST):
+            continue
+        label = access.partition("=")[0] if "=" in access else access.partition(":")[0] if access.count(":") > 1 else ""
+        low = (before + label).lower()
+        if named or is_short or word.startswith("-x") or "prox" in low or before.startswith(("--socks", "--preproxy")):
+            return True
+    return False
+
+
+def _credentials(text: str, low: str) -> Iterator[str]:
+    """Yield the values of keys for credentials of a proxy."""
+    for begin, end in _keys(low, "prox"):
+        key = text[begin:end]
+        if not gives_access(key):
+            continue
+        value, is_apart = _value(text, end)
+        if is_apart and not key.startswith("-"):
+            before = text[:begin].split()
+            if not (before and before[-1].startswith("-")) and not is_password_word(key):
+                continue
+        if value and not is_plain(value) and ("://" not in value or "@" in value):
+            yield value
+
+
+def _passwords(text: str, low: str) -> Iterator[str]:
+    """Yield the values of keys for passwords, whose they may be."""
+    for stem in ("pass", "pw", "auth", "token", "secret", "cred"):
+        for begin, end in _keys(low, stem):
+            value, is_apart = _value(text, end)
+            if value and not is_apart and is_password_word(text[begin:end]) and not is_plain(value):
+                yield value
+
+
+def _keys(low: str, stem: str) -> Iterator[tuple[int, int]]:
+    """Yield where names with a stem in them begin and end; the name of a file in a directory is none."""
+    at = low.find(stem)
+    while at >= 0:
+        begin = end = at
+        while begin and (low[begin - 1].isalnum() or low[begin - 1] in "_-."):
+            begin -= 1
+        while end < len(low) and (low[end].isalnum() or low[end] in "_-."):
+            end += 1
+        if not (begin > 1 and low[begin - 1] == "/" and not low[begin - 2].isspace()):
+            yield begin, end
+        at = low.find(stem, end)
+
+
+def _value(text: str, end: int) -> tuple[str, bool]:
+    """Return the value behind a key, and whether nothing but a blank stands between."""
+    rest = text[end:].lstrip("\\\"'")
+    behind = rest.lstrip()
+    if behind[:1] in ("=", ":"):
+        behind = behind.lstrip("=:").lstrip()
+    elif behind == rest:
+        return "", False
+    else:
+        return behind.split(maxsplit=1)[0] if behind else "", True
+    if behind[:1] in ("\\", '"', "'"):
+        quote = behind.lstrip("\\")[:1]
+        return behind.lstrip("\\")[1:].partition(quote)[0].rstrip("\\") if quote else "", False
+    if behind[:6].lower() == "basic ":
+        return " ".join(behind.split(maxsplit=2)[:2]), False
+    return (behind.split(maxsplit=1) or [""])[0].rstrip(",;}]"), False
+
+
+def _split(text: str) -> Iterator[str]:
+    """Yield the words of a row of options, quotes and all; a blank in quotes or behind a backslash parts nothing."""
+    word, quote, escaped = "", "", False
+    for char in text:
+        if char.isspace() and not quote and not escaped:
+            if word:
+                yield word
+            word = ""
+            continue
+        word += char
+        if char in _QUOTES and not escaped:
+            quote = "" if char == quote else quote or char
+        escaped = char == "\\" and not escaped
+    if word:
+        yield word
