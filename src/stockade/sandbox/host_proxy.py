@@ -6,7 +6,8 @@ Rules:
 - by value: one whose value gives access to a proxy (``proxy_option``). Where the name speaks of a proxy as well, any
   address with a user in it does. Options of Java about proxies are cut out, and the others stay. Git's settings in
   variables lose those about proxies;
-- by secret, last: a variable in which a secret of one of those proxies stands (``proxy_secret``).
+- by secret, last: a variable in which a secret of one of those proxies stands (``proxy_secret``); if it
+  stands in definitions (``-Dkey=secret``) alone, only those go.
 
 Variables without which nothing runs are never taken for such. ``GOPROXY`` is no proxy in this sense: it goes by its
 secrets alone. The other modules are imported where something speaks of a proxy, for every command begins with this.
@@ -20,7 +21,7 @@ from stockade.annotation import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stockade.sandbox.proxy_secret import Secret
+    from stockade.sandbox.proxy_secret import Needles, Secret
 
 _NEEDED: Final = frozenset({"PATH", "HOME", "USER", "LOGNAME", "SHELL", "PWD", "LANG", "TERM"})
 _GIT_ALL: Final = "GIT_CONFIG_PARAMETERS"
@@ -32,7 +33,7 @@ _NO_SETTING: Final = "stockade.removed"
 
 def names_proxy(name: str) -> bool:
     """Tell whether a variable of this name goes, whatever its value is."""
-    if "prox" not in name.lower():
+    if not _is_about_proxy(name.lower()):
         return False
     from stockade.sandbox.proxy_name import gives_access, is_obeyed
 
@@ -54,16 +55,35 @@ def without_proxies(host: Mapping[str, str]) -> dict[str, str]:
         from stockade.sandbox.proxy_secret import Needles
 
         needles = Needles(secrets, [kept[name] for name in _NEEDED if name in kept])
-        for name in [name for name, value in kept.items() if name not in _NEEDED and needles.are_in(value)]:
-            _remove(kept, name)
+        for name, value in [(name, value) for name, value in kept.items() if needles.are_in(value)]:
+            if name in _NEEDED:
+                continue
+            if rest := _without_definitions(value, needles):
+                kept[name] = rest
+            else:
+                _remove(kept, name)
     return kept
+
+
+def _without_definitions(value: str, needles: Needles) -> str:
+    """Return a row of options without those definitions that hold a secret; nothing, if one is elsewhere too."""
+    from stockade.sandbox.proxy_option import split
+
+    if "-D" not in value:
+        return ""
+    rest = " ".join(word for word in split(value) if not (word.startswith("-D") and needles.are_in(word)))
+    return "" if needles.are_in(rest) else rest
 
 
 def _speaks(name: str, value: str) -> bool:
     """Tell whether a variable is worth a look; most are not."""
-    if "prox" in name.lower() or "prox" in (low := value.lower()) or "java.net.socks." in low:
+    if _is_about_proxy(name.lower()) or _is_about_proxy(value.lower()):
         return True
-    return "@" in value and ("-" in value or "socks" in low or "%" in value)
+    return ("@" in value and ("-" in value or "%" in value)) or ("-U" in value and "-x" in value)
+
+
+def _is_about_proxy(low: str) -> bool:
+    return "prox" in low or "socks" in low
 
 
 def _without_proxy(name: str, value: str, host: Mapping[str, str], secrets: set[Secret]) -> str | None:
@@ -77,7 +97,7 @@ def _without_proxy(name: str, value: str, host: Mapping[str, str], secrets: set[
     setting, value_of = name, value
     if name.startswith(_GIT_KEY):
         setting, value_of = value, host.get(_GIT_VALUE + name.removeprefix(_GIT_KEY), "")
-    is_named = "prox" in setting.lower()
+    is_named = _is_about_proxy(setting.lower())
     if (is_named and (name != setting or names_proxy(name) or _is_proxy(name, value))) or (
         name == _GIT_ALL and "prox" in value.lower()
     ):

@@ -4,7 +4,8 @@ Rules:
 
 - a name is read word by word, in any case, with any separator, without digits: ``SOCKS5_PROXY``, ``httpProxy``;
 - programs obey names that end in "proxy" behind a scheme or a tool (``ws_proxy``, ``NPM_CONFIG_PROXY``), glued or not,
-  and ``CLOUDSDK_PROXY_*``. ``TRUST_PROXY`` is none of them; ``GOPROXY`` names a mirror of modules;
+  and ``CLOUDSDK_PROXY_*``. ``TRUST_PROXY`` is not among them; ``GOPROXY`` names a mirror of modules;
+- SOCKS is a proxy without the word (``SOCKS5_PASSWORD``);
 - a name gives access if a word for credentials or addresses follows "proxy", glued or not (``PROXYPASSWORD``), or one
   for passwords stands before it.
 
@@ -48,7 +49,7 @@ def is_obeyed(name: str) -> bool:
 
 
 def ends_in_proxy(name: str) -> bool:
-    """Tell whether the last word of a name is a proxy, whoever obeys it."""
+    """Tell whether the last word of a name is a proxy, obeyed or not."""
     return not is_mirror(name) and _before_proxy(words_of(name)) is not None
 
 
@@ -70,6 +71,9 @@ def gives_access(name: str) -> bool:
 
 def is_password(name: str) -> bool:
     """Tell whether the value of such a name is a secret, whatever it looks like."""
+    before, behind = _around(words_of(name))
+    if behind is not None and not _PASSWORDS.isdisjoint(before):
+        return True
     last = words_of(name)[-1]
     for ending in ("proxy", "proxies"):
         last = last.rpartition(ending)[2] if not last.endswith(ending) else last.removesuffix(ending)
@@ -78,9 +82,13 @@ def is_password(name: str) -> bool:
 
 
 def is_password_word(name: str) -> bool:
-    """Tell whether the last word of a name stands for a secret, of a proxy or not."""
-    last = words_of(name)[-1]
-    return last in _PASSWORDS or last == "auth"
+    """Tell whether the last word of a name stands for a password, of a proxy or not."""
+    return words_of(name)[-1] in _PASSWORDS
+
+
+def is_secret(name: str) -> bool:
+    """Tell whether a key in JSON or the like stands for a secret, of a proxy or not."""
+    return is_password_word(name) or words_of(name)[-1] == "auth"
 
 
 def words_of(name: str) -> list[str]:
@@ -103,7 +111,7 @@ def _before_proxy(words: list[str]) -> str | None:
 
 def _around(words: list[str]) -> tuple[list[str], list[str] | None]:
     for at, word in enumerate(words):
-        glued, found, rest = word.partition("prox")
+        glued, found, rest = word.partition("prox" if "prox" in word else "socks")
         if found:
             behind = rest.removeprefix("ies") if rest.startswith("ies") else rest.removeprefix("y")
             return [*words[:at], glued], [behind, *words[at + 1 :]]

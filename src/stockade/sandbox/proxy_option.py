@@ -2,13 +2,13 @@
 
 Rules:
 
-- Java's properties (``-Dhttp.proxyPassword=...``, behind ``-D`` or ``--define``) are cut out and the other options stay,
-  in whichever variable. ``-DWITH_PROXY=1`` is a macro of a compiler, and stays; with credentials in it, it goes;
+- Java's properties (``-Dhttp.proxyPassword=...``, behind ``-D`` or ``--define``) are cut out and the other options
+  stay, in any variable. ``-DWITH_PROXY=1`` is a macro of a compiler, and stays; with credentials in it, it goes;
 - a value gives access with an address that holds a user, if "proxy" stands before or beside it (``--proxy URL``,
   ``http_proxy=URL``, ``"httpProxy":"URL"``), if its host is called so, or if its scheme is one of SOCKS; with curl's
-  ``-x`` and ``-U``; and with a key for credentials of a proxy that has a value (``--proxy-user``, ``-PproxyPassword=``).
-  "proxy" in the path or in the host of a database says nothing;
-- in JSON, TOML and other lists of keys that tell of a proxy, any password counts for its.
+  ``-x`` and ``-U``; and with a key for credentials of a proxy that has a value
+  (``--proxy-user``, ``-PproxyPassword=``).  "proxy" in the path or in the host of a database says nothing;
+- in JSON, TOML and other lists of keys that tell of a proxy, any password counts as the proxy's.
 
 Source of truth: the manuals of Java (networking properties), Gradle, curl.
 """
@@ -16,7 +16,7 @@ Source of truth: the manuals of Java (networking properties), Gradle, curl.
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.sandbox.proxy_name import gives_access, is_password, is_password_word
+from stockade.sandbox.proxy_name import gives_access, is_password, is_password_word, is_secret
 from stockade.sandbox.proxy_secret import Secret, decoded, is_plain, of_addresses, of_password
 
 if TYPE_CHECKING:
@@ -28,8 +28,12 @@ _DOTTED: Final = ("http.proxy", "https.proxy", "ftp.proxy", "java.net.socks.")
 _BARE: Final = ("socksProxy", "proxySet")
 _ENDS_ADDRESS: Final = frozenset('"`<>')
 _ENDS_PATH: Final = frozenset("?#,;=&|'")
+_QUOTED: Final = frozenset(_QUOTES)
+_EXCEPTIONS: Final = ("noproxy", "no_proxy", "no-proxy")
 _DIGESTS: Final = ("sha256:", "sha512:")
 _DIGEST: Final = 32
+#: How far a value is read.
+_FAR: Final = 4096
 #: host:port:user:password, and the other way round.
 _FIELDS: Final = 4
 
@@ -44,11 +48,11 @@ def without_options(text: str, secrets: set[Secret] | None = None) -> str:
 
 def _cut(text: str, secrets: set[Secret]) -> str:
     kept: list[str] = []
-    removed = define = skip = False  # define: "-D" stood alone, the property is the next word
-    for word in _split(text):
+    removed = define = skip = secret = False  # define: "-D" stood alone, the property is the next word
+    for word in split(text):
         plain = "".join(char for char in word if char not in _QUOTES)
         if skip:
-            secrets.update(of_password(plain))
+            secrets.update(of_password(plain) if secret else ())
             skip = False
             continue
         parts = plain.replace("--define=", "-D").split("-D")
@@ -62,11 +66,11 @@ def _cut(text: str, secrets: set[Secret]) -> str:
                     secrets.update({*of_password(value), *of_password(value.partition("-D")[0])})
             if define:
                 kept.pop()
-            skip = define and "=" not in plain
+            skip, secret = define and "=" not in plain, any(gives_access(key) and is_password(key) for key in keys)
         else:
             kept.append(word)
         define = plain in _DEFINE
-    return " ".join(kept) if removed else text
+    return ("\n" if "\n" in text else " ").join(kept) if removed else text
 
 
 def _key(part: str) -> str:
@@ -88,7 +92,7 @@ def _has_user(value: str) -> bool:
 
 
 def brings_access(value: str, secrets: set[Secret], *, named: bool = False) -> bool:
-    """Tell whether a value gives access to a proxy, and add how to ``secrets``; ``named``: the variable's name says so."""
+    """Tell whether a value gives access to a proxy, and add how to ``secrets``; ``named``: its name speaks of one."""
     readings = {value, decoded(value)}
     found = [reading for reading in readings if _brings(reading, secrets, named=named)]
     for reading in found:
@@ -106,8 +110,14 @@ def _brings(text: str, secrets: set[Secret], *, named: bool) -> bool:
     for word in learnt:
         secrets.update(of_password(word))
     if named:
-        secrets.update(Secret(password=field) for word in learnt for field in word.split(":")[1::2])
-    return bool(learnt) or ("@" in text and (_has_address(text, low, named=named) or _has_access(text, named=named)))
+        secrets.update(Secret(password=field) for word in learnt for field in _fields(word))
+    if learnt or _is_curl(text, secrets):
+        return True
+    return "@" in text and (_has_address(text, low, named=named) or _has_access(text, named=named))
+
+
+def _fields(word: str) -> list[str]:
+    return [field for field in word.split(":")[1::2] if not field.isdecimal()]
 
 
 def _is_row(word: str) -> bool:
@@ -125,6 +135,10 @@ def _has_address(text: str, low: str, *, named: bool) -> bool:
             scheme -= 1
         end = at + 3
         following = text.find("://", end)
+        if text[scheme - 1 : scheme] in _QUOTED and "prox" in low[begin:scheme]:
+            # Quotes may hold a password with blanks.
+            quoted = _quoted(text, end, text[scheme - 1])
+            users = users or _is_access(quoted, "")
         while end != following and end < len(text) and not text[end].isspace() and text[end] not in _ENDS_ADDRESS:
             end += 1
         rest = text[at + 3 : end]
@@ -137,7 +151,17 @@ def _has_address(text: str, low: str, *, named: bool) -> bool:
         end -= len(place) - min((place.find(char) for char in _ENDS_PATH if char in place), default=len(place))
         outside += low[begin:scheme] + " "
         begin, at = end, following
-    return users and (named or "prox" in outside + low[begin:])
+    outside += low[begin:]
+    for exception in _EXCEPTIONS:
+        outside = outside.replace(exception, " ")
+    return users and (named or "prox" in outside)
+
+
+def _quoted(text: str, begin: int, quote: str) -> str:
+    end = text.find(quote, begin)
+    while end >= 0 and text[end + 1 : end + 2].strip(",;}])"):  # the quote of a quote
+        end = text.find(quote, end + 1)
+    return text[begin : end if end >= 0 else None]
 
 
 def _is_access(rest: str, scheme: str) -> bool:
@@ -162,13 +186,9 @@ def _has_access(text: str, *, named: bool) -> bool:
     for quote in "\"'`{}[]<>":
         text = text.replace(quote, " ")
     words = [word for word in text.split() if word.strip(":=,")]
-    is_curl = False
     for before, word in zip(["", *words], words, strict=False):
         is_short = before.startswith("-") and not before.startswith("--") and before.endswith("x")
-        is_curl = is_curl or is_short or word.startswith("-x")
         access, at, place = word.partition("@")
-        if (is_curl and before == "-U" and ":" in word) or (word.startswith("-U") and is_curl and ":" in word):
-            return True
         if not at or ":" not in access or (place.startswith(_DIGESTS) and len(place) > _DIGEST):
             continue
         label = access.partition("=")[0] if "=" in access else access.partition(":")[0] if access.count(":") > 1 else ""
@@ -178,15 +198,28 @@ def _has_access(text: str, *, named: bool) -> bool:
     return False
 
 
+def _is_curl(text: str, secrets: set[Secret]) -> bool:
+    """Tell whether curl's short options for a proxy and for its user stand together."""
+    if "-U" not in text or "-x" not in text:
+        return False
+    words = [word.strip(_QUOTES) for word in text.split()]
+    access = [word for before, word in zip(["", *words], words, strict=False) if before == "-U"]
+    access += [word.removeprefix("-U") for word in words if word.startswith("-U")]
+    found = [word for word in access if ":" in word]
+    for word in found:
+        secrets.update(of_password(word))
+    return bool(found)
+
+
 def _credentials(text: str, low: str) -> Iterator[str]:
     """Yield the values of keys for credentials of a proxy."""
     for begin, end in _keys(low, "prox"):
         key = text[begin:end]
-        if not gives_access(key):
+        if not gives_access(key) or (key.startswith("-D") and len(key) > len("-D")):  # see without_options
             continue
         value, is_apart = _value(text, end)
         if is_apart and not key.startswith("-"):
-            before = text[:begin].split()
+            before = text[max(0, begin - _FAR) : begin].split()
             if not (before and before[-1].startswith("-")) and not is_password_word(key):
                 continue
         if value and not is_plain(value) and ("://" not in value or "@" in value):
@@ -198,7 +231,7 @@ def _passwords(text: str, low: str) -> Iterator[str]:
     for stem in ("pass", "pw", "auth", "token", "secret", "cred"):
         for begin, end in _keys(low, stem):
             value, is_apart = _value(text, end)
-            if value and not is_apart and is_password_word(text[begin:end]) and not is_plain(value):
+            if value and not is_apart and is_secret(text[begin:end]) and not is_plain(value):
                 yield value
 
 
@@ -218,7 +251,7 @@ def _keys(low: str, stem: str) -> Iterator[tuple[int, int]]:
 
 def _value(text: str, end: int) -> tuple[str, bool]:
     """Return the value behind a key, and whether nothing but a blank stands between."""
-    rest = text[end:].lstrip("\\\"'")
+    rest = text[end : end + _FAR].lstrip("\\\"'")
     behind = rest.lstrip()
     if behind[:1] in ("=", ":"):
         behind = behind.lstrip("=:").lstrip()
@@ -234,7 +267,7 @@ def _value(text: str, end: int) -> tuple[str, bool]:
     return (behind.split(maxsplit=1) or [""])[0].rstrip(",;}]"), False
 
 
-def _split(text: str) -> Iterator[str]:
+def split(text: str) -> Iterator[str]:
     """Yield the words of a row of options, quotes and all; a blank in quotes or behind a backslash parts nothing."""
     word, quote, escaped = "", "", False
     for char in text:

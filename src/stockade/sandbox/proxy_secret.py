@@ -60,10 +60,10 @@ def of_addresses(text: str) -> Iterator[Secret]:
         parted = parted.replace(separator, " ")
     for piece in {text.strip(), *text.split(), *parted.split()}:
         parts = piece.split("://")
-        if len(parts) == 1:
+        if len(parts) == 1 or ":" in parts[0]:
             yield from _of_access(piece, "")
         for at in range(1, len(parts)):
-            yield from _of_access("://".join(parts[at:]), "://")
+            yield from _of_access("://".join(parts[at : at + 3]), "://")
 
 
 def of_password(text: str) -> Iterator[Secret]:
@@ -202,5 +202,3 @@ def decoded(text: str) -> str:
         except ValueError:
             head += b"%" + part
     return head.decode("utf-8", "surrogateescape")
-
-
