@@ -30,6 +30,7 @@ BASIC = b64encode(b"bob:S3cretPw").decode()
             "--proxy-user 'bob:S3cretPw'",
         ),
         *("-x corp:3128 -U bob:S3cretPw", "-Ubob:S3cretPw -x corp:3128", "-x bob:S3cretPw@corp:3128"),
+        *('["-s", "-x", "bob:S3cretPw@corp:3128"]', "'-x' 'bob:S3cretPw@corp:3128'"),
         *("--socks5 bob:S3cretPw@corp:1080", "socks5h://bob:S3cretPw@corp:1080", "SOCKS5://bob:S3cretPw@corp"),
         *("--proxy bob:S3cretPw@corp:3128", "HTTP_PROXY=bob:S3cretPw@corp:3128", "--proxy //bob:S3cretPw@corp"),
         *(f'{{"proxies":{{"default":{{"httpProxy":"{P}"}}}}}}', '{"proxy":{"username":"bob","password":"S3cretPw"}}'),
@@ -94,6 +95,7 @@ def test_where_the_name_speaks_of_a_proxy_any_password_counts() -> None:
         (f"-DPROXY_URL={P} -DPROXY=1", "-DPROXY=1"),
         ("-Dhttp.proxyPassword=S3cretPw-Dx -ea", "-ea"),
         ('["-Dhttp.proxyPassword=S3cretPw", "-ea"]', '"-ea"]'),
+        ("-D -D http.proxyHost a http.proxyPassword S3cretPw -ea", "-ea"),
     ],
 )
 def test_options_of_java(text: str, left: str) -> None:

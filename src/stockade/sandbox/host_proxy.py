@@ -79,7 +79,9 @@ def _speaks(name: str, value: str) -> bool:
     """Tell whether a variable is worth a look; most are not."""
     if _is_about_proxy(name.lower()) or _is_about_proxy(value.lower()):
         return True
-    return ("@" in value and ("-" in value or "%" in value)) or ("-U" in value and "-x" in value)
+    # Of what does not say "proxy", curl's short options are left.
+    is_option = value[:1] == "-" or " -" in value or '"-' in value or "'-" in value
+    return is_option and "x" in value and ("@" in value or "-U" in value)
 
 
 def _is_about_proxy(low: str) -> bool:

@@ -50,7 +50,7 @@ def _cut(text: str, secrets: set[Secret]) -> str:
     kept: list[str] = []
     removed = define = skip = secret = False  # define: "-D" stood alone, the property is the next word
     for word in split(text):
-        plain = "".join(char for char in word if char not in _QUOTES)
+        plain = _plain(word)
         if skip:
             secrets.update(of_password(plain) if secret else ())
             skip = False
@@ -69,8 +69,12 @@ def _cut(text: str, secrets: set[Secret]) -> str:
             skip, secret = define and "=" not in plain, any(gives_access(key) and is_password(key) for key in keys)
         else:
             kept.append(word)
-        define = plain in _DEFINE
+        define = bool(kept) and _plain(kept[-1]) in _DEFINE
     return ("\n" if "\n" in text else " ").join(kept) if removed else text
+
+
+def _plain(word: str) -> str:
+    return word.replace('"', "").replace("'", "")
 
 
 def _key(part: str) -> str:

@@ -148,18 +148,21 @@ class Needles:
 
     def are_in(self, value: str) -> bool:
         """Tell whether a value brings in one of the secrets."""
+        if self._read(value):
+            return True
         once = decoded(value)
-        readings = {value, once, decoded(once)}
-        if "\\" in value:
-            readings |= {reading.replace("\\", "") for reading in readings}
-        if not readings.isdisjoint(self._whole):
+        if once != value and (self._read(once) or self._read(decoded(once))):
+            return True
+        if "\\" in once and (self._read(once.replace("\\", "")) or self._read(decoded(once.replace("\\", "")))):
             return True
         letters = once.replace("-", "+").replace("_", "/")
-        return (
-            any(needle in reading for needle in self._plain for reading in readings)
-            or any(needle in letters for needle in self._encoded)
-            or any(_names(reading.lower(), place) for place in self._places for reading in readings if "@" in reading)
-        )
+        return any(needle in letters for needle in self._encoded)
+
+    def _read(self, text: str) -> bool:
+        for needle in self._plain:  # a loop, for it is run for each variable
+            if needle in text:
+                return True
+        return text in self._whole or ("@" in text and any(_names(text.lower(), place) for place in self._places))
 
 
 def _is_place(place: str) -> bool:
