@@ -41,6 +41,11 @@ BASIC = b64encode(b"bob:S3cretPw").decode()
             f"Proxy-Authorization: Basic {BASIC}",
             f"-H 'proxy-authorization: Basic {BASIC}'",
         ),
+        *(
+            "-x http://bob:{S3cretPw}@corp:3128",
+            "http_proxy=bob:S3cretPw'a@corp:1",
+            "socks5://bob:31/S3cretPw@corp:1080",
+        ),
         *(f"postgres://u:p@h/db?proxy={P}", "a://h/?proxy=http%3A%2F%2Fbob%3AS3cretPw%40corp%3A3128"),
         *(f"{P} # proxy", f"export https_proxy={P};export a=b", "http://bob:S3cretPw@proxy.corp:3128"),
         *(
@@ -80,8 +85,15 @@ def test_what_does_not(value: str) -> None:
     assert without_proxies({"X": value}) == {"X": value}
 
 
+ROWS = ("corp:3128:bob:S3cretPw", "corp:3128:bob:a:S3cretPw", "a:1:b:c,corp:3128:bob:S3,cretPw", "bob:S3cretPw:corp:1")
+
+
+def test_an_address_of_ipv6_is_no_row() -> None:
+    assert not brings_access("2001:10:20:30:40:50:60:70/64,fd00::1:2", set(), named=True)
+
+
 def test_where_the_name_speaks_of_a_proxy_any_password_counts() -> None:
-    for value in ('{"user":"bob","password":"S3cretPw"}', "user=bob;password=S3cretPw", "corp:3128:bob:S3cretPw"):
+    for value in ('{"user":"bob","password":"S3cretPw"}', "user=bob;password=S3cretPw", *ROWS):
         assert brings_access(value, set(), named=True)
         assert not brings_access(value, set())
 

@@ -28,6 +28,8 @@ _DOTTED: Final = ("http.proxy", "https.proxy", "ftp.proxy", "java.net.socks.")
 _BARE: Final = ("socksProxy", "proxySet")
 _ENDS_ADDRESS: Final = frozenset('"`<>')
 _ENDS_PATH: Final = frozenset("?#,;=&|'")
+_BRACKETS: Final = "\"'`{}[]<>"
+_HEX_GROUP: Final = 4
 _QUOTED: Final = frozenset(_QUOTES)
 _EXCEPTIONS: Final = ("noproxy", "no_proxy", "no-proxy")
 _DIGESTS: Final = ("sha256:", "sha512:")
@@ -52,7 +54,7 @@ def _cut(text: str, secrets: set[Secret]) -> str:
     for word in split(text):
         plain = _plain(word)
         if skip:
-            secrets.update(of_password(plain) if secret else ())
+            secrets.update({*of_password(plain), *of_password(word)} if secret else ())
             skip = False
             continue
         parts = plain.replace("--define=", "-D").split("-D")
@@ -63,7 +65,8 @@ def _cut(text: str, secrets: set[Secret]) -> str:
                 value = plain.partition(key)[2].partition("=")[2]
                 secrets.update(of_addresses(value))
                 if gives_access(key) and is_password(key):
-                    secrets.update({*of_password(value), *of_password(value.partition("-D")[0])})
+                    for reading in (value, value.partition("-D")[0], word.partition("=")[2]):
+                        secrets.update(of_password(reading))
             if define:
                 kept.pop()
             skip, secret = define and "=" not in plain, any(gives_access(key) and is_password(key) for key in keys)
@@ -109,24 +112,29 @@ def _brings(text: str, secrets: set[Secret], *, named: bool) -> bool:
     learnt = [*_credentials(text, low)] if "prox" in low else []
     if (named or "prox" in low) and (named or text.lstrip()[:1] in ("{", "[") or "\n" in text):
         learnt += _passwords(text, low)
-    if named:
-        learnt += [word for word in text.replace(",", " ").replace(";", " ").split() if _is_row(word)]
+    for word in {text.strip(), *text.replace(",", " ").replace(";", " ").split()} if named else ():
+        if password := _password_of_row(word):
+            learnt.append(password)
     for word in learnt:
         secrets.update(of_password(word))
-    if named:
-        secrets.update(Secret(password=field) for word in learnt for field in _fields(word))
     if learnt or _is_curl(text, secrets):
         return True
     return "@" in text and (_has_address(text, low, named=named) or _has_access(text, named=named))
 
 
-def _fields(word: str) -> list[str]:
-    return [field for field in word.split(":")[1::2] if not field.isdecimal()]
-
-
-def _is_row(word: str) -> bool:
+def _password_of_row(word: str) -> str:
+    """Return the password of ``host:port:user:password`` or ``user:password:host:port``; an IPv6 address has none."""
     fields = word.split(":")
-    return len(fields) == _FIELDS and all(fields) and (fields[1].isdecimal() or fields[3].isdecimal())
+    if len(fields) < _FIELDS or not all(fields) or all(_is_group(field) for field in fields):
+        return ""
+    if fields[1].isdecimal():
+        return ":".join(fields[3:])
+    return ":".join(fields[1:-2]) if fields[-1].isdecimal() else ""
+
+
+def _is_group(field: str) -> bool:
+    field = field.partition("/")[0]
+    return len(field) <= _HEX_GROUP and all(char in "0123456789abcdefABCDEF" for char in field)
 
 
 def _has_address(text: str, low: str, *, named: bool) -> bool:
@@ -169,6 +177,8 @@ def _quoted(text: str, begin: int, quote: str) -> str:
 
 
 def _is_access(rest: str, scheme: str) -> bool:
+    if scheme.startswith("socks"):  # there is no path
+        return "@" in rest
     authority = rest
     for end in "/?#":
         authority = authority.partition(end)[0]
@@ -187,9 +197,16 @@ def _is_proxy(scheme: str, place: str) -> bool:
 
 def _has_access(text: str, *, named: bool) -> bool:
     """Tell whether ``user:password@place`` stands where a proxy does, without a scheme."""
-    for quote in "\"'`{}[]<>":
-        text = text.replace(quote, " ")
-    words = [word for word in text.split() if word.strip(":=,")]
+    parted = text
+    for bracket in _BRACKETS:
+        parted = parted.replace(bracket, " ")
+    return any(
+        _is_placed([bare for word in row.split() if (bare := word.strip(_BRACKETS)).strip(":=,")], named=named)
+        for row in (parted, text)
+    )
+
+
+def _is_placed(words: list[str], *, named: bool) -> bool:
     for before, word in zip(["", *words], words, strict=False):
         is_short = before.startswith("-") and not before.startswith("--") and before.endswith("x")
         access, at, place = word.partition("@")
