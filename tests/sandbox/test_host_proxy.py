@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.sandbox.host_proxy import names_proxy, without_proxies
-from stockade.sandbox.proxy_option import without_options
+from stockade.sandbox.java_option import without_options
 from stockade.sandbox.proxy_secret import Secret
 
 HOST = {"http_proxy": "http://alice:s3cr3t%2Fpw@proxy.corp:3128"}

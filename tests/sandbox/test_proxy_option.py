@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.sandbox.host_proxy import without_proxies
-from stockade.sandbox.proxy_option import brings_access, split, without_options
+from stockade.sandbox.proxy_option import brings_access
 
 if TYPE_CHECKING:
     from stockade.sandbox.proxy_secret import Secret
@@ -96,34 +96,6 @@ def test_where_the_name_speaks_of_a_proxy_any_password_counts() -> None:
     for value in ('{"user":"bob","password":"S3cretPw"}', "user=bob;password=S3cretPw", *ROWS):
         assert brings_access(value, set(), named=True)
         assert not brings_access(value, set())
-
-
-@pytest.mark.parametrize(
-    ("text", "left"),
-    [
-        ("-DproxySet=true -D http.proxyPassword S3cretPw -ea", "-ea"),
-        ("-DproxySet=true -Dproxyset=1", "-Dproxyset=1"),
-        ("-Dmy.proxy.password=S3cretPw -ea", "-ea"),
-        (f"-DPROXY_URL={P} -DPROXY=1", "-DPROXY=1"),
-        ("-Dhttp.proxyPassword=S3cretPw-Dx -ea", "-ea"),
-        ('["-Dhttp.proxyPassword=S3cretPw", "-ea"]', '"-ea"]'),
-        ("-D -D http.proxyHost a http.proxyPassword S3cretPw -ea", "-ea"),
-    ],
-)
-def test_options_of_java(text: str, left: str) -> None:
-    secrets: set[Secret] = set()
-    assert without_options(text, secrets) == left
-    assert any(secret.password.startswith("S3cretPw") for secret in secrets) == ("S3cretPw" in text)
-
-
-def test_the_host_behind_a_lone_option_is_no_password() -> None:
-    secrets: set[Secret] = set()
-    assert without_options("-D http.proxyHost proxy.corp -ea", secrets) == "-ea"
-    assert not secrets
-
-
-def test_words() -> None:
-    assert list(split("a  'b c'\td\\ e")) == ["a", "'b c'", "d\\ e"]
 
 
 SCRAPS = st.sampled_from(

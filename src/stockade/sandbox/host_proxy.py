@@ -4,7 +4,7 @@ Rules:
 
 - by name: a variable that programs take for their proxy, and one for credentials of a proxy (``proxy_name``);
 - by value: one whose value gives access to a proxy (``proxy_option``). Where the name speaks of a proxy as well, any
-  address with a user in it does. Options of Java about proxies are cut out, and the others stay. Git's settings in
+  address with a user in it does. Options of Java about proxies are cut out (``java_option``). Git's settings in
   variables lose those about proxies;
 - by secret, last: a variable in which a secret of one of those proxies stands (``proxy_secret``); if it
   stands in definitions (``-Dkey=secret``) alone, only those go.
@@ -67,7 +67,7 @@ def without_proxies(host: Mapping[str, str]) -> dict[str, str]:
 
 def _without_definitions(value: str, needles: Needles) -> str:
     """Return a row of options without those definitions that hold a secret; nothing, if one is elsewhere too."""
-    from stockade.sandbox.proxy_option import split
+    from stockade.sandbox.java_option import split
 
     if "-D" not in value:
         return ""
@@ -90,8 +90,9 @@ def _is_about_proxy(low: str) -> bool:
 
 def _without_proxy(name: str, value: str, host: Mapping[str, str], secrets: set[Secret]) -> str | None:
     """Return what is left of a value, or ``None`` if the variable goes; what it gives away is added to ``secrets``."""
+    from stockade.sandbox.java_option import without_options
     from stockade.sandbox.proxy_name import is_mirror, is_password
-    from stockade.sandbox.proxy_option import brings_access, without_options
+    from stockade.sandbox.proxy_option import brings_access
     from stockade.sandbox.proxy_secret import of_addresses, of_password
 
     if is_mirror(name):

@@ -1,31 +1,28 @@
-"""What a value says about a proxy: as options of Java, which are cut out, or as credentials, which take all with them.
+"""What a value says about a proxy: whether it gives access to one, in options, addresses or lists of keys.
 
 Rules:
 
-- Java's properties (``-Dhttp.proxyPassword=...``, behind ``-D`` or ``--define``) are cut out and the other options
-  stay, in any variable. ``-DWITH_PROXY=1`` is a macro of a compiler, and stays; with credentials in it, it goes;
 - a value gives access with an address that holds a user, if "proxy" stands before or beside it (``--proxy URL``,
   ``http_proxy=URL``, ``"httpProxy":"URL"``), if its host is called so, or if its scheme is one of SOCKS; with curl's
   ``-x`` and ``-U``; and with a key for credentials of a proxy that has a value
-  (``--proxy-user``, ``-PproxyPassword=``).  "proxy" in the path or in the host of a database says nothing;
+  (``--proxy-user``, ``-PproxyPassword=``). "proxy" in the path or in the host of a database says nothing;
 - in JSON, TOML and other lists of keys that tell of a proxy, any password counts as the proxy's.
 
-Source of truth: the manuals of Java (networking properties), Gradle, curl.
+Source of truth: the manuals of curl, Gradle, docker, apt.
 """
 
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.sandbox.proxy_name import gives_access, is_password, is_password_word, is_secret
-from stockade.sandbox.proxy_secret import Secret, decoded, is_plain, of_addresses, of_password
+from stockade.sandbox.proxy_name import gives_access, is_password_word, is_secret
+from stockade.sandbox.proxy_secret import decoded, is_plain, of_addresses, of_password
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stockade.sandbox.proxy_secret import Secret
+
 _QUOTES: Final = "\"'"
-_DEFINE: Final = ("-D", "--define")
-_DOTTED: Final = ("http.proxy", "https.proxy", "ftp.proxy", "java.net.socks.")
-_BARE: Final = ("socksProxy", "proxySet")
 _ENDS_ADDRESS: Final = frozenset('"`<>')
 _ENDS_PATH: Final = frozenset("?#,;=&|'")
 _BRACKETS: Final = "\"'`{}[]<>"
@@ -38,64 +35,6 @@ _DIGEST: Final = 32
 _FAR: Final = 4096
 #: host:port:user:password, and the other way round.
 _FIELDS: Final = 4
-
-
-def without_options(text: str, secrets: set[Secret] | None = None) -> str:
-    """Return a row of options without those that set a proxy for Java; their passwords are added to ``secrets``."""
-    found: set[Secret] = set() if secrets is None else secrets
-    while (rest := _cut(text, found)) != text:
-        text = rest
-    return text
-
-
-def _cut(text: str, secrets: set[Secret]) -> str:
-    kept: list[str] = []
-    removed = define = skip = secret = False  # define: "-D" stood alone, the property is the next word
-    for word in split(text):
-        plain = _plain(word)
-        if skip:
-            secrets.update({*of_password(plain), *of_password(word)} if secret else ())
-            skip = False
-            continue
-        parts = plain.replace("--define=", "-D").split("-D")
-        keys = [_key(part) for part in (parts if define else parts[1:]) if _goes(part)]
-        if keys:
-            removed = True
-            for key in keys:
-                value = plain.partition(key)[2].partition("=")[2]
-                secrets.update(of_addresses(value))
-                if gives_access(key) and is_password(key):
-                    for reading in (value, value.partition("-D")[0], word.partition("=")[2]):
-                        secrets.update(of_password(reading))
-            if define:
-                kept.pop()
-            skip, secret = define and "=" not in plain, any(gives_access(key) and is_password(key) for key in keys)
-        else:
-            kept.append(word)
-        define = bool(kept) and _plain(kept[-1]) in _DEFINE
-    return ("\n" if "\n" in text else " ").join(kept) if removed else text
-
-
-def _plain(word: str) -> str:
-    return word.replace('"', "").replace("'", "")
-
-
-def _key(part: str) -> str:
-    return part.partition("=")[0]
-
-
-def _goes(part: str) -> bool:
-    """Tell whether a property is one of Java's, or gives access to a proxy."""
-    key, _, value = part.partition("=")
-    key = key.strip().removeprefix("systemProp.")
-    low = key.lower()
-    if low.startswith(_DOTTED) or key.startswith(_BARE) or low.endswith(".nonproxyhosts"):
-        return True
-    return "prox" in low and ((gives_access(key) and not is_plain(value)) or _has_user(value))
-
-
-def _has_user(value: str) -> bool:
-    return "@" in value and ("://" in value or ":" in value.partition("@")[0])
 
 
 def brings_access(value: str, secrets: set[Secret], *, named: bool = False) -> bool:
@@ -236,7 +175,7 @@ def _credentials(text: str, low: str) -> Iterator[str]:
     """Yield the values of keys for credentials of a proxy."""
     for begin, end in _keys(low, "prox"):
         key = text[begin:end]
-        if not gives_access(key) or (key.startswith("-D") and len(key) > len("-D")):  # see without_options
+        if not gives_access(key) or (key.startswith("-D") and len(key) > len("-D")):  # see java_option
             continue
         value, is_apart = _value(text, end)
         if is_apart and not key.startswith("-"):
@@ -286,20 +225,3 @@ def _value(text: str, end: int) -> tuple[str, bool]:
     if behind[:6].lower() == "basic ":
         return " ".join(behind.split(maxsplit=2)[:2]), False
     return (behind.split(maxsplit=1) or [""])[0].rstrip(",;}]"), False
-
-
-def split(text: str) -> Iterator[str]:
-    """Yield the words of a row of options, quotes and all; a blank in quotes or behind a backslash parts nothing."""
-    word, quote, escaped = "", "", False
-    for char in text:
-        if char.isspace() and not quote and not escaped:
-            if word:
-                yield word
-            word = ""
-            continue
-        word += char
-        if char in _QUOTES and not escaped:
-            quote = "" if char == quote else quote or char
-        escaped = char == "\\" and not escaped
-    if word:
-        yield word
