@@ -272,7 +272,12 @@ def test_settings_of_git_in_variables_lose_those_about_proxies() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["'http.proxy'='http://bob:S3cretPw@corp:3128'", "'http.https://x.y/.proxy=http://bob:S3cretPw@corp:3128'"]
+    "text",
+    [
+        "'http.proxy'='http://bob:S3cretPw@corp:3128'",
+        "'http.https://x.y/.proxy=http://bob:S3cretPw@corp:3128'",
+        "'a.b'='c' 'HTTP.PROXY'='corp:3128'",
+    ],
 )
 def test_settings_that_git_hands_on_go_if_they_speak_of_a_proxy(text: str) -> None:
     assert without_proxies({"GIT_CONFIG_PARAMETERS": text}) == {}
