@@ -47,3 +47,12 @@ def test_a_cache_that_the_user_chose_stays() -> None:
 def test_what_the_caller_names_counts_most() -> None:
     assert inside({"A": "1"}, "/t", {"A": "2", "LD_PRELOAD": "x"})["A"] == "2"
     assert inside({}, "/t", {"LD_PRELOAD": "x"})["LD_PRELOAD"] == "x"
+
+
+def test_our_proxies_count_more_than_the_hosts_and_the_callers_most() -> None:
+    host = {"HTTP_PROXY": "http://bob:S3cretPw@corp:3128", "MY_PW": "S3cretPw", "MYPROXY": "bob:S3cretPw@corp"}
+    ours = {"HTTP_PROXY": "http://c:t@localhost:1", "MYPROXY": "http://c:t@localhost:1"}
+    told = inside(host, "/t", ours)
+    assert ours.items() <= told.items()
+    assert "MY_PW" not in told
+    assert host.items() <= inside(host, "/t", ours, host).items()

@@ -7,7 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.sandbox.host_proxy import Secret, names_proxy, without_options, without_proxies
+from stockade.sandbox.host_proxy import names_proxy, without_proxies
+from stockade.sandbox.java_option import without_options
+from stockade.sandbox.proxy_secret import Secret
 
 HOST = {"http_proxy": "http://alice:s3cr3t%2Fpw@proxy.corp:3128"}
 PASSWORD = "s3cr3t/pw"  # noqa: S105 - of nobody
@@ -86,11 +88,16 @@ SPELLINGS = {
 }
 
 
+#: Those that speak of a proxy themselves go without another that does.
+TELLING = {SPELLINGS["in an option"], SPELLINGS["other credentials of that proxy"]}
+
+
 @pytest.mark.parametrize("value", SPELLINGS.values(), ids=SPELLINGS)
 def test_no_variable_brings_the_password_in(value: str) -> None:
     assert without_proxies(HOST | {"INNOCENT": value, "OTHER": "x"}) == {"OTHER": "x"}
     assert without_proxies({"INNOCENT": value} | HOST | {"OTHER": "x"}) == {"OTHER": "x"}
-    assert without_proxies({"INNOCENT": value}) == {"INNOCENT": value}
+    if value not in TELLING:
+        assert without_proxies({"INNOCENT": value}) == {"INNOCENT": value}
 
 
 @given(st.binary(max_size=9), st.binary(max_size=9))
@@ -103,7 +110,130 @@ def test_passwords_are_learnt_from_options_and_names_too() -> None:
     assert without_proxies({"X": "topsecret1", "JAVA_OPTS": "-Dhttp.proxyPassword=topsecret1"}) == {}
     assert without_proxies({"X": "topsecret1", "HTTP_PROXY_PASS": "topsecret1"}) == {}
     assert without_proxies({"X": "topsecret1", "PROXY_AUTH": "alice:topsecret1"}) == {}
-    assert without_proxies({"X": "token-of-mine", "https_proxy": "http://token-of-mine@proxy:1"}) == {}
+    assert without_proxies({"X": "topsecret1", "A": "-x p:1 -U al:topsecret1"}) == {}
+    assert without_proxies({"X": "topsecret1", "GIT_CONFIG_PARAMETERS": "'http.proxy'='http://a:topsecret1@p'"}) == {}
+    assert without_proxies({"X": "topsecret1", "PROXY_BASIC": b64encode(b"al:topsecret1").decode()}) == {}
+    assert without_proxies({"X": "topsecret1", "PROXY_LIST": "p:3128:al:topsecret1", "PORT": "3128"}) == {
+        "PORT": "3128"
+    }
+    settings = {"GIT_CONFIG_KEY_0": "http.proxy", "GIT_CONFIG_VALUE_0": "http://al:topsecret1@p"}
+    assert "X" not in without_proxies(settings | {"X": "topsecret1"})
+
+
+@pytest.mark.parametrize(
+    "password", ["pa#ss123", "pa/ss123", "pa?ss123", "p@ss1234", "p://ss12", "pass,1234", "pa ss12"]
+)
+def test_a_password_that_should_have_been_encoded_is_found(password: str) -> None:
+    for address in (f"http://user:{password}@corp:3128", f"user:{password}@corp:3128/"):
+        assert without_proxies({"HTTP_PROXY": address, "X": f"-p{password}", "Y": "x"}) == {"Y": "x"}
+
+
+def test_a_user_without_a_password_is_no_secret() -> None:
+    kept = {"NVM_DIR": "/srv/michael/.nvm", "SUDO_USER": "michael", "EMAIL": "michael@corp", "X": "michael"}
+    for address in ("http://michael@corp:3128", "http://michael:@corp", "michael@corp:3128"):
+        assert without_proxies({"HTTP_PROXY": address, **kept}) == kept
+    assert without_proxies({"HTTP_PROXY": "http://michael@corp:3128", "X": "http://michael@corp:3128/"}) == {}
+    token = "0123456789abcdef0123"  # noqa: S105 - of nobody
+    assert without_proxies({"HTTP_PROXY": f"http://{token}:@corp:3128", "X": f"key={token}"}) == {}
+
+
+def test_a_place_counts_whole_with_its_port_and_not_on_this_machine() -> None:
+    kept = {"DATABASE_URL": "postgres://u:p@10.0.0.1:8086/db", "EMAIL": "me@localhost", "X": "a://u:p@localhost:80/"}
+    for address in (
+        "http://10.0.0.1:80",
+        "http://localhost",
+        "http://localhost:80",
+        "http://10.0.0.1",
+        "http://127.0.0.1:80",
+    ):
+        assert without_proxies({"API_PROXY": address, **kept}) == kept
+    assert without_proxies({"HTTP_PROXY": "http://CORP:80", "X": "ftp://u:p@corp:80", "Y": "u@corp:80/x"}) == {}
+
+
+def test_a_password_that_is_known_anyhow_counts_with_its_user() -> None:
+    kept = {"HOME": "/srv/michael", "USER": "michael", "GOPATH": "/srv/michael/go", "SUDO_USER": "michael"}
+    assert without_proxies({"HTTP_PROXY": "http://michael:michael@corp:1", **kept, "X": "michael:michael"}) == kept
+
+
+NAMES = (
+    *("PROXYPASSWORD", "PROXYPASS", "PROXYAUTH", "HTTPPROXY_PASSWORD", "HTTP_PROXYPASSWORD", "CORPPROXY_PASSWORD"),
+    *("PROXY2_PASSWORD", "PROXY_PASSWORD1", "PROXY_PASSWORD_2", "PROXY_CREDS", "PROXY_PW", "PROXY_KEY"),
+    *("PROXY_USERPASS", "PROXY_AUTHENTICATION", "PROXY_BASIC", "proxy.password", "HTTPProxyPassword", "AUTH_PROXY"),
+    *("PASSWORD_PROXY", "SECRET_FOR_PROXY", "SOCKS5_PASSWORD", "SOCKS_PASSWD"),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_for_credentials_glued_and_numbered(name: str) -> None:
+    assert names_proxy(name)
+    assert without_proxies({name: "S3cretPw", "X": "--password=S3cretPw", "Y": "x"}) == {"Y": "x"}
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *(
+            "PROXYURL",
+            "HTTPS_PROXYURL",
+            "PROXYSERVER",
+            "MYPROXY",
+            "ALLPROXY",
+            "CORPPROXY",
+            "HTTP_PROXY_1",
+            "HTTP_PROXY2",
+        ),
+        *(
+            "HTTP_PROXY_OLD",
+            "http_proxy_saved",
+            "PROXY_HOST",
+            "PROXY_ADDR",
+            "PROXY_ADDRESS",
+            "PROXY_LIST",
+            "PROXY_POOL",
+        ),
+        *("PROXYCHAINS_CONF", "TRUSTED_PROXIES", "USE_PROXY", "SOCKS_SERVER", "My_Proxy_Thing"),
+    ],
+)
+@pytest.mark.parametrize(
+    "value", ["http://bob:S3cretPw@corp:3128", "bob:S3cretPw@corp:3128", "//bob:S3cretPw@corp", "bob%3AS3cretPw%40corp"]
+)
+def test_an_address_with_credentials_goes_under_any_name_about_a_proxy(name: str, value: str) -> None:
+    assert without_proxies({name: value, "X": "S3cretPw", "Y": "x"}) == {"Y": "x"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        *(("TRUSTED_PROXIES", "10.0.0.0/8,fd00::/8,2001:db8:1:2::5"), ("TRUST_PROXY", "1"), ("USE_PROXY", "0")),
+        *(("NODE_USE_ENV_PROXY", "1"), ("CLOUD_SQL_PROXY", "x"), ("PROXY_HOST", "corp"), ("PROXY_PORT", "3128")),
+        *(("PROXY_BYPASS", "a,b"), ("OAUTH2_PROXY_UPSTREAMS", "http://x:1"), ("PROXY_ADMIN", "me@corp.com")),
+        *(("GOPROXY", "https://u:t@goproxy.corp,direct"), ("PROXY_IMAGE", f"envoy:1.2@sha256:{'a' * 64}")),
+        *(("SOCKS_VERSION", "5"), ("SSH_AUTH_SOCK", "/run/agent")),
+    ],
+)
+def test_a_name_about_proxies_that_gives_nothing_away_stays(name: str, value: str) -> None:
+    assert without_proxies({name: value}) == {name: value}
+
+
+def test_the_mirror_of_go_goes_by_its_secrets() -> None:
+    assert without_proxies(HOST | {"GOPROXY": "https://alice:s3cr3t%2Fpw@go.corp"}) == {}
+
+
+def test_of_a_row_of_definitions_those_with_a_secret_go() -> None:
+    row = "-Xmx1g -Dmine=topsecret1 -Dkept=1"
+    assert without_proxies({"P_PROXY_PASS": "topsecret1", "OPTS": row}) == {"OPTS": "-Xmx1g -Dkept=1"}
+    assert without_proxies({"P_PROXY_PASS": "topsecret1", "OPTS": f"{row} --p topsecret1"}) == {}
+
+
+@pytest.mark.parametrize("word", ["true", "basic", "negotiate", "", "/etc/ssl/proxy.key"])
+def test_what_is_no_password_takes_nothing_with_it(word: str) -> None:
+    assert without_proxies({"PROXY_AUTH": word, "X": word, "Y": f"a {word} b"}) == {"X": word, "Y": f"a {word} b"}
+
+
+@pytest.mark.parametrize("password", ["x", "12", "usr"])
+def test_a_password_of_three_letters_counts_with_user_and_place_alone(password: str) -> None:
+    kept = {"A": password, "B": f"/{password}/bin", "C": f"data:{password} a:{password}"}
+    assert without_proxies({"HTTP_PROXY": f"http://a:{password}@c", **kept, "D": f"http://a:{password}@c"}) == kept
 
 
 def test_a_short_password_counts_with_its_user_or_as_the_whole_value() -> None:
@@ -135,6 +265,23 @@ def test_settings_of_git_in_variables_lose_those_about_proxies() -> None:
     }
     removed = {f"GIT_CONFIG_{part}_{at}": text for at in (1, 2) for part, text in _REMOVED}
     assert without_proxies(HOST | host) == host | removed
+    command = {"GIT_CONFIG_KEY_0": "alias.x", "GIT_CONFIG_VALUE_0": "!curl --proxy http://al:topsecret1@p"}
+    key = {"GIT_CONFIG_KEY_0": f"url.http://{PASSWORD}@x/.insteadOf", "GIT_CONFIG_VALUE_0": "y"}
+    for setting in (command, key, dict(reversed(command.items()))):
+        assert without_proxies(HOST | setting) == {f"GIT_CONFIG_{part}_0": text for part, text in _REMOVED}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "'http.proxy'='http://bob:S3cretPw@corp:3128'",
+        "'http.https://x.y/.proxy=http://bob:S3cretPw@corp:3128'",
+        "'a.b'='c' 'HTTP.PROXY'='corp:3128'",
+    ],
+)
+def test_settings_that_git_hands_on_go_if_they_speak_of_a_proxy(text: str) -> None:
+    assert without_proxies({"GIT_CONFIG_PARAMETERS": text}) == {}
+    assert without_proxies({"GIT_CONFIG_PARAMETERS": "'a.b'='c'"}) == {"GIT_CONFIG_PARAMETERS": "'a.b'='c'"}
 
 
 _REMOVED = (("KEY", "stockade.removed"), ("VALUE", ""))

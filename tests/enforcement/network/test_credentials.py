@@ -68,6 +68,42 @@ OF_THE_HOST = {
     "MY_CURL_OPTIONS": f"--proxy-user alice:{UPSTREAM_SECRET}",
     "MY_OWN": "kept",
 }
+#: Each alone tells of a proxy and its password; no other variable gives this away.
+ALONE = {
+    "GIT_CONFIG_PARAMETERS": "'http.proxy'='http://bob:L0nely%2FPw@127.0.0.1:1'",
+    "PROXYPASSWORD": "L0nely/Pw",
+    "PROXY_PW": "L0nely/Pw",
+    "HTTP_PROXY_OLD": "http://bob:L0nely/Pw@127.0.0.1:1",
+    "PROXY_LIST": "127.0.0.1:1:bob:L0nely/Pw",
+    "BUILD_ARGS": "--build-arg HTTP_PROXY=http://bob:L0nely#Pw@127.0.0.1:1",
+    "CURL_ARGS": "-x 127.0.0.1:1 -U bob:L0nely/Pw",
+    "DOCKER_CONFIG_JSON": '{"proxies":{"default":{"httpProxy":"http://bob:L0nely%2FPw@127.0.0.1:1"}}}',
+    "GRADLE_ARGS": "-PproxyPassword=L0nely/Pw",
+    "JAVA_OPTS": "-D http.proxyPassword L0nely/Pw",
+}
+ORDINARY = {
+    "HTTP_PROXY": "http://michael@localhost:1",
+    "GOPATH": "/srv/michael/go",
+    "DATABASE_URL": "postgres://u:p@localhost:1/db",
+    "CFLAGS": "-O2 -DWITH_PROXY=1",
+    "TRUST_PROXY": "1",
+}
+
+
+@pytest.mark.parametrize("name", ALONE)
+def test_a_variable_that_alone_tells_of_a_proxy_stays_outside(net: Net, name: str) -> None:
+    with BlockingSandbox(net.policy(), environment=net.environment | {name: ALONE[name]}) as sandbox:
+        said = sandbox.run("env; cat /proc/self/environ").output
+        wrapped = sandbox.wrap("env").argv
+    assert "PATH=" in said
+    assert "L0nely" not in said + " ".join(wrapped)
+
+
+def test_ordinary_variables_get_inside_beside_a_proxy(net: Net) -> None:
+    with BlockingSandbox(net.policy("web.test"), environment=net.environment | ORDINARY) as sandbox:
+        lines = sandbox.run("env").output.splitlines()
+    assert [name for name, value in ORDINARY.items() if f"{name}={value}" not in lines] == ["HTTP_PROXY"]
+    assert any(line.startswith("HTTP_PROXY=") for line in lines), "ours"
 
 
 @pytest.mark.parametrize("allowed", [(), ("web.test",)], ids=["no network", "network"])
