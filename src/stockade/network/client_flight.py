@@ -121,7 +121,7 @@ class ClientFlight:
         return bool(self._held)
 
     def receive(self, data: bytes) -> bytes | Refused:
-        """Take bytes of the client; return those that may go on now. Who is ``Refused`` once is so for ever."""
+        """Take bytes of the client; return those that may go on now. After a ``Refused`` it returns nothing else."""
         if not self._why:
             self._held += data
             try:

@@ -121,7 +121,7 @@ class Pair:
     """Two sides."""
 
     def __init__(self, ended: Callable[[Pair], None], hello_seconds: float) -> None:
-        """Tell ``ended`` once both sides are gone; what a screen holds back must be whole after so many seconds."""
+        """Tell ``ended`` once both sides are gone; what a screen holds back must be whole after ``hello_seconds``."""
         self.client = Side(self)
         self.server = Side(self)
         self.moved = 0
@@ -238,7 +238,7 @@ class Relays:
     """All pairs of a proxy."""
 
     def __init__(self, hello_seconds: float = 30.0) -> None:
-        """Begin with none; a hello must be whole after so many seconds."""
+        """Begin without a pair; a hello must be whole after ``hello_seconds``."""
         self._hello_seconds = hello_seconds
         self._pairs: set[Pair] = set()
 

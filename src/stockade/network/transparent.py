@@ -6,7 +6,7 @@ bytes are joined.
 
 Rules: a refusal is a connection that is reset at once. A name that the client gives itself must be the one that the
 connection is for: the server name of TLS on any port (``screen``), the Host of each request on port 80. Where an
-address was connected to there is no such name for TLS. Whoever speaks first is passed on at once.
+address was connected to there is no such name for TLS. The side that speaks first is passed on at once.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: A password of at least so many letters is looked for by itself.
+#: The least letters of a password that is looked for by itself.
 _LONG: Final = 6
 _WORTHWHILE: Final = 4
 _TOKEN: Final = 20

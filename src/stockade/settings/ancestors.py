@@ -1,6 +1,6 @@
 """The directories above a working directory: by its real name, and by the name that somebody entered it by.
 
-Whoever replaces a directory of a project by a link to somewhere else does not take it out of the project. So of the
+A command that replaces a directory of a project by a link does not take it out of the project. So of the
 entered name each link counts, also one that another link leads to: with the directory that holds it, and all above.
 Home is passed over, for its files are the user's; what is above home counts like all else.
 """

@@ -2,9 +2,9 @@
 
 Only root should be able to change managed settings. A policy that others can write still counts, since to drop it would
 be looser; but it is said. In a directory that everybody may write, such as /tmp, anybody could put a project's settings
-and so stop the runs of all: there a file counts only if it is this user's or root's. But a command may have
-opened a directory of this user: there a file counts, whoever owns it. /tmp is root's own and open for everybody, and so
-it is for root too.
+and so stop the runs of all: there a file counts only if it is this user's or root's. But a command may have opened a
+directory of this user: there a file counts, whatever its owner. /tmp belongs to root and is open to everybody, so for
+root, too, it counts as such a directory.
 """
 
 from __future__ import annotations

@@ -62,7 +62,7 @@ class _Draft:
 
 
 class WordReader:
-    """Reads words from left to right; whoever knows commands reads those of substitutions."""
+    """Reads words from left to right; its caller reads the commands in substitutions."""
 
     def __init__(self, line: str, effort: Effort, depth: int) -> None:
         self.line = line

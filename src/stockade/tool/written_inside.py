@@ -5,7 +5,7 @@ may have made that name, with all that is in it, a moment ago. So here only thre
 tree: a rule that denies writing it, our own installation, which is read-only whatever lies there, and that the place is
 missing and would hold a denied one. In doubt a place counts as written inside:
 
-- what lies, or is spelled, below ``/proc`` or ``/dev`` leads elsewhere for whoever looks;
+- what lies, or is spelled, below ``/proc`` or ``/dev`` leads elsewhere for each process that looks;
 - of a link on the way, the directory that holds it counts too;
 - a file with several names may have one in a writable place. Package caches do that (uv, pnpm, cargo); the system's own
   directories are spared, where a packager did it.

@@ -161,7 +161,7 @@ class _Screen:
             self._row, self._column = self._saved
 
     def _shift(self, final: str, count: int) -> None:
-        """Insert blanks, delete, or erase, so many from here on."""
+        """Insert blanks, delete, or erase a number of signs from here on."""
         row = self._rows.get(self._row, {})
         self.work += len(row)
         at, gone, by = self._column, 0 if final == "@" else count, {"@": count, "P": -count, "X": 0}[final]
