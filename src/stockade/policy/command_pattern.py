@@ -93,14 +93,14 @@ def _is_assignment(word: str) -> bool:
 
 
 def _may_be_part(pattern: str, part: str) -> bool:
-    return pattern == part or (part not in _LEADS_AWAY and _matches_text(pattern, part))
+    return pattern == part or (part not in _LEADS_AWAY and matches_text(pattern, part))
 
 
 def _matches_word(pattern: str, word: Word) -> bool:
-    return word.literal and _matches_text(pattern, word.text)
+    return word.literal and matches_text(pattern, word.text)
 
 
-def _matches_text(pattern: str, text: str) -> bool:
+def matches_text(pattern: str, text: str) -> bool:
     """Match a text, a star with any characters; a word may be 64 kB long, so nothing is done for each character."""
     first, *middle = pattern.split(STAR)
     if not middle:

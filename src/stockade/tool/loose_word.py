@@ -11,6 +11,7 @@ A shape may be wider than what can come, never narrower.
 from __future__ import annotations
 
 from stockade.annotation import Final
+from stockade.policy.command_pattern import matches_text
 from stockade.value import Value
 
 # Characters that stand for no character (Unicode, section 23.7). In a line they only make a shape wider.
@@ -64,7 +65,7 @@ def fits(pattern: str, shape: str) -> bool:
     if pattern == shape:
         return True
     if ANY not in shape and ONE not in shape:
-        return _matches(pattern, shape)
+        return matches_text(pattern, shape)
     if len(shape) > _LONGEST_SHAPE:
         return True
     # The places in the pattern that may come next, once a part of the shape has come.
@@ -77,22 +78,6 @@ def fits(pattern: str, shape: str) -> bool:
         if not states:
             return False
     return len(pattern) in states
-
-
-def _matches(pattern: str, text: str) -> bool:
-    first, *middle = pattern.split("*")
-    if not middle:
-        return False
-    last = middle.pop()
-    at, end = len(first), len(text) - len(last)
-    if at > end or not text.startswith(first) or not text.endswith(last):
-        return False
-    for part in middle:
-        found = text.find(part, at, end)
-        if found < 0:
-            return False
-        at = found + len(part)
-    return True
 
 
 def _after(pattern: str, state: int, char: str) -> tuple[int, ...]:
