@@ -6,6 +6,7 @@ A thousand by default; STOCKADE_ENDURANCE sets another number.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -93,8 +94,21 @@ def _descriptors(pid: int) -> int:
         return _status(pid, "FDSize")
 
 
+_others: set[int] = set()
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """Know the processes that other tests of this run keep: servers, whose memory is their own affair."""
+    _others.clear()
+    while True:
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # one ended while it was looked at
+            _others.update(_descendants(os.getpid()))
+            return
+
+
 def _holding(directories: tuple[str, ...]) -> Holding:
-    processes = (os.getpid(), *_descendants(os.getpid()))
+    processes = (os.getpid(), *(pid for pid in _descendants(os.getpid()) if pid not in _others))
     return Holding(
         descriptors=tuple(_descriptors(pid) for pid in processes),
         # Of the owner, which is the test run itself, memory says nothing.
