@@ -155,3 +155,8 @@ def test_who_alternates_the_file_gains_nothing(here: Here) -> None:
     finally:
         ended.set()
         racer.join()
+
+
+def test_a_switch_that_would_turn_the_sandbox_off_is_named(here: Here) -> None:
+    here.write(here.project / ".stockade" / "settings.json", {"sandbox": {"enabled": False}})
+    assert "; loosens: sandbox.enabled\n" in here("trust", "--yes").out

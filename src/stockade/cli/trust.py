@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from stockade.cli.parser import Parser
     from stockade.cli.terminal import Terminal
+    from stockade.settings.document import Document
     from stockade.settings.problem import Problem
     from stockade.settings.sources import Locations
 
@@ -189,9 +190,7 @@ def _files(place: Locations) -> tuple[Shown, ...]:
     """Return the project's files that exist. Only what is valid can be trusted."""
     from stockade.settings.content import read_content
     from stockade.settings.decode import decode
-    from stockade.settings.merge import EMPTY
     from stockade.settings.sources import sources
-    from stockade.settings.tighten import tighten
 
     files: list[Shown] = []
     problems: list[Problem] = []
@@ -200,9 +199,18 @@ def _files(place: Locations) -> tuple[Shown, ...]:
             content = read_content(source.file) if source.project and not source.above else None
             if content is not None:
                 decoded = decode(content.data, source.layer, source.file, foreign=source.foreign)
-                files.append(Shown(source.file, content.data, tighten(decoded.document, EMPTY).dropped))
+                files.append(Shown(source.file, content.data, _loose(decoded.document)))
         except SettingsError as error:
             problems.extend(error.problems)
     if problems:
         raise SettingsError(problems)
     return tuple(files)
+
+
+def _loose(document: Document) -> tuple[str, ...]:
+    """Return what in a document would loosen anything, whatever holds now: other files may change after this one."""
+    from stockade.settings.catalog import CATALOG
+    from stockade.settings.looseness import is_loose
+    from stockade.settings.merge import EMPTY
+
+    return tuple(name for name, value in document.values.items() if is_loose(CATALOG[name], value, EMPTY))
