@@ -76,7 +76,7 @@ def question(destination: Destination, source: bytes = b"") -> bytes:
 
 
 def is_here(answer: bytes) -> bool:
-    """Read the kernel's answer. Raises ``OSError`` if it says that it cannot tell, or is none."""
+    """Read the kernel's answer. Raises ``OSError`` if it says that it cannot tell, or is no answer."""
     if len(answer) >= _HEADER.size + _ERROR.size:
         _, kind, _, number, _ = _HEADER.unpack_from(answer)
         if kind == _RTM_NEWROUTE and number == _NUMBER and len(answer) >= _HEADER.size + _ROUTE.size:

@@ -82,9 +82,14 @@ def find_program(name: str, path: str | None = None) -> str | None:
     folders = (os.environ.get("PATH", os.defpath) if path is None else path).split(os.pathsep)
     for folder in folders:
         candidate = os.path.join(folder or ".", name)
-        if os.path.isfile(candidate) and os.access(candidate, os.X_OK):
+        if is_program(candidate):
             return candidate
     return None
+
+
+def is_program(path: str) -> bool:
+    """Tell whether a file can be started, as a search of PATH does."""
+    return os.path.isfile(path) and os.access(path, os.X_OK)
 
 
 def find_anywhere(name: str) -> str | None:

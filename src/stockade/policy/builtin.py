@@ -26,7 +26,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from stockade.policy.shell_line import SimpleCommand, Word
 
@@ -51,6 +51,7 @@ BUILTINS: Final = _names(
     "strftime syserror sysopen sysread sysseek syswrite zcurses zdelattr zftp zgdbmpath zgetattr zlistattr zprof zpty",
     "zselect zsetattr zsocket zstat zsystem ztcp ztie zuntie",
 )
+_MOVING: Final = _names("cd chdir pushd popd")
 _ANY_WORDS: Final = _names(": true false echo pwd cd kill times")
 _LITERAL_WORDS: Final = _names("type which whence where")
 _TESTS: Final = _names("-b -c -d -e -f -g -h -k -L -n -p -r -s -S -u -w -x -z -O -G -N -a -o -nt -ot -ef = == != ! ( )")
@@ -66,6 +67,11 @@ _ESCAPES: Final = frozenset('abefnrtv\\"')
 def is_builtin(name: str) -> bool:
     """Say whether some shell runs a name by itself; ``%1`` is a job that it brings back."""
     return name in BUILTINS or name.startswith("%")
+
+
+def changes_directory(commands: Iterable[SimpleCommand]) -> bool:
+    """Say whether a builtin among commands goes to another directory, so that a relative path means another file."""
+    return any(command.words[0].text in _MOVING for command in commands if command.words)
 
 
 def why_not_plain(command: SimpleCommand) -> str:

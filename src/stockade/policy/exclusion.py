@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.errors import InvalidTextError
-from stockade.policy.builtin import why_not_plain
+from stockade.policy.builtin import changes_directory, why_not_plain
 from stockade.policy.command_pattern import CommandPattern
 from stockade.policy.shell_line import parse
 from stockade.value import Value
@@ -18,9 +18,6 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from stockade.policy.shell_line import SimpleCommand
     from stockade.settings.layer import Sourced
-
-
-_MOVING = frozenset(("cd", "chdir", "pushd", "popd"))
 
 
 class LineMatch(Value):
@@ -69,7 +66,7 @@ def match_all(patterns: tuple[Sourced[CommandPattern], ...], line: str) -> LineM
     if not commands:
         return LineMatch(False, blocked_by="the line holds no command")
     matched: list[Sourced[CommandPattern]] = []
-    moves = any(command.words[0].text in _MOVING for command in commands if command.words)
+    moves = changes_directory(commands)
     for command in commands:
         pattern = next((pattern for pattern in patterns if pattern.value.matches(command)), None)
         if pattern is None:

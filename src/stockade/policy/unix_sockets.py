@@ -5,7 +5,7 @@ Rules:
 - A deny wins over every allow: over a list, over "all", and over a command that listens there itself. It covers a place
   and all below it, by whatever link, as path rules do everywhere.
 - An allow follows no link that a command could have put there, as with files.
-- Patterns are paths. An abstract name (``@name`` in some tools) is none: those of the host are out of reach anyway,
+- Patterns are paths. An abstract name (``@name`` in some tools) is no path: those of the host are out of reach anyway,
   since a session has a network namespace of its own, and the others are the session's. A text ``@name`` is a file.
 - What commands of a session listen on themselves may be reached without an allow; that is not known here.
 """

@@ -196,7 +196,7 @@ def _passwords(text: str, low: str) -> Iterator[str]:
 
 
 def _keys(low: str, stem: str) -> Iterator[tuple[int, int]]:
-    """Yield where names with a stem in them begin and end; the name of a file in a directory is none."""
+    """Yield where names with a stem in them begin and end; the name of a file in a directory does not count."""
     at = low.find(stem)
     while at >= 0:
         begin = end = at

@@ -24,7 +24,7 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.policy.builtin import why_not_plain
+from stockade.policy.builtin import changes_directory, why_not_plain
 from stockade.policy.path_pattern import is_at_or_below
 from stockade.policy.shell_line import parse
 from stockade.suppress import suppress
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
 
 _LONGEST: Final = 4096
-# Builtins that change the directory, or run lines that may. (Functions and aliases are in no line that is understood.)
-_MOVING: Final = frozenset(("cd", "chdir", "pushd", "popd", "eval", "source", ".", "command", "builtin", "noglob", "-"))
 _FLAGS: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 
 
@@ -58,8 +56,9 @@ def may_move(line: str) -> bool:
     except InvalidTextError:
         return True
     named = [command for command in commands if command.words]
-    # A builtin that evaluates (`trap`, `mapfile -C`, `emulate -c`) may hold a line that moves.
-    return any(not one.words[0].literal or one.words[0].text in _MOVING or why_not_plain(one) for one in named)
+    # A builtin that evaluates (`eval`, `trap`, `mapfile -C`) may hold a line that moves. Functions and aliases stand in
+    # no line that is understood.
+    return changes_directory(named) or any(not one.words[0].literal or why_not_plain(one) for one in named)
 
 
 def _in_double_quotes(text: str) -> str:

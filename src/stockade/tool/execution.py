@@ -62,7 +62,7 @@ async def execute(session: ToolSession, judged: Judgement, transcript: Transcrip
 
 
 def shell_for(session: ToolSession, judged: Judgement) -> tuple[str, ...]:
-    """Return the words that start the shell for the line of a call. Raises UnavailableError if there is none."""
+    """Return the words that start the shell for the line of a call. Raises UnavailableError if no shell is left."""
     return (session.shell,) if judged.outside is None else judged.outside.shell
 
 

@@ -29,7 +29,8 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.policy.builtin import is_builtin
+from stockade.platforms.requirements import is_program
+from stockade.policy.builtin import changes_directory, is_builtin
 from stockade.policy.shell_line import parse
 from stockade.sandbox.shell import choose
 from stockade.tool.outside_environment import PATH, OutsideEnvironment, counts
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from stockade.policy.files import FileRules
     from stockade.policy.shell_line import SimpleCommand, Word
 
-_MOVING: Final = frozenset(("cd", "chdir", "pushd", "popd"))
 #: As the kernel has it: the longest first line, and how often an interpreter may have one itself.
 _FIRST_LINE: Final = 256
 _DEEPEST: Final = 5
@@ -123,7 +123,7 @@ class Lookup:
         self.dropped = tuple(dict.fromkeys(entry for entry in self._entries if entry not in self._safe))
 
     def shell(self) -> tuple[str, ...]:
-        """Return the words that start the shell for a line outside. Raises UnavailableError if there is none."""
+        """Return the words that start the shell for a line outside. Raises UnavailableError if no shell is left."""
         safe = self.environment.safe("")
         shell = choose(safe | {"SHELL": self._shell}, acceptable=lambda path: path not in self.written)
         start_up = os.path.join(safe.get("ZDOTDIR") or safe.get("HOME", "/"), ".zshenv")
@@ -154,12 +154,12 @@ class Lookup:
         """Return the first entry of a list in which there is a program of this name, and its path there."""
         for entry in entries:
             path = os.path.join(self._directory, entry, name)
-            if os.path.isfile(path) and os.access(path, os.X_OK):
+            if is_program(path):
                 return entry, path
         return "", ""
 
     def _planted(self, commands: Sequence[SimpleCommand], *, bypass: bool) -> Iterator[Planted]:
-        moves = any(command.words[0].text in _MOVING for command in commands)
+        moves = changes_directory(commands)
         for command in commands:
             name = command.words[0]
             for word in command.assignments:
@@ -251,7 +251,7 @@ class Lookup:
         return Programs(tuple(planted), shadowed, whole_path=whole)
 
     def _is_written_program(self, path: str) -> bool:
-        return os.path.isfile(path) and os.access(path, os.X_OK) and path in self.written
+        return is_program(path) and path in self.written
 
 
 def _can_be_written(path: str) -> str:

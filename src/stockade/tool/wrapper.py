@@ -205,7 +205,7 @@ class _Run:
         return False
 
     def candidate(self, at: int, effort: Effort, depth: int) -> Iterator[Possibility | Text]:
-        """Yield what a word may run that is perhaps the command; an unknown one that is none for certain is none."""
+        """Yield what runs if a word is the command; an unknown word counts only where the options leave a doubt."""
         word = self.words[at]
         if word.literal and word.name not in WRAPPERS:
             yield Possibility(self.words, at, self.goes_on)
