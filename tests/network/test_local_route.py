@@ -143,3 +143,19 @@ def test_what_cannot_be_asked_is_no_answer(monkeypatch: pytest.MonkeyPatch, code
 def test_elsewhere_addresses_of_interfaces_alone_count(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "platform", "darwin")
     assert not leads_here(Destination.parse("127.0.0.1:80"))
+
+
+@LINUX
+def test_a_route_that_hangs_on_the_source_address_is_asked_about_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    source = bytes((10, 9, 0, 1))
+    answers = [route(UNICAST) + struct.pack("=HH", 8, 7) + source, route(LOCAL)]
+    asked: list[bytes] = []
+
+    def ask(request: bytes) -> bytes:
+        asked.append(request)
+        return answers[len(asked) - 1]
+
+    monkeypatch.setattr(local_route, "_ask", ask)
+    there = Destination.parse("198.51.100.7:443")
+    assert leads_here(there)
+    assert asked == [question(there), question(there, source)]
