@@ -218,6 +218,8 @@ def _values(name: str) -> st.SearchStrategy[Any]:
     texts: tuple[str, ...] = PATHS
     if "omains" in name:
         texts = DOMAINS
+    elif name == "sandbox.filesystem.allowProtected":
+        texts = (*PATHS, ".vscode", ".git/hooks")
     elif name == "sandbox.excludedCommands":
         texts = COMMANDS
     elif name.startswith("permissions."):
@@ -282,6 +284,8 @@ def _openness(policy: SandboxPolicy) -> list[int]:
         len(policy.ripgrep),
         -policy.files.search_depth,
         policy.files.allow_git_config,
+        len(policy.files.lifted),
+        len(policy.files.left_allow),
         len(policy.commands.allow),
         -len(policy.commands.deny),
         *(judge(policy.files, access, path, Nothing()).allowed for path in paths for access in Access),
@@ -481,3 +485,51 @@ def test_a_deny_in_a_home_that_may_be_a_project_holds_by_either_reading(
         assert places_of(compiled(said)) == [own]
     monkeypatch.setattr(home, "database_home", lambda: "/nowhere/real")
     assert places_of(compiled(said)) == ([own, projects] if projects else [own])
+
+
+@pytest.mark.parametrize(
+    ("cwd", "home", "known", "closed"),
+    [
+        pytest.param("/h/u", "/h/u", "/h/u", "is your home directory", id="home"),
+        pytest.param("/h", "/h/u", "/h/u", "holds your home directory", id="above"),
+        pytest.param("/", "/h/u", "/h/u", "holds your home directory", id="root"),
+        pytest.param("/h/u", "/elsewhere", "/h/u", "is your home directory", id="by-the-database"),
+        pytest.param("/h/u/p", "/h/u", "/h/u", "", id="in-home"),
+        pytest.param("/h/u2", "/h/u", "/h/u", "", id="beside"),
+        pytest.param("/p", "/h/u", "", "", id="elsewhere"),
+    ],
+)
+def test_a_working_directory_that_holds_the_home_is_opened_by_settings_only(
+    monkeypatch: pytest.MonkeyPatch, cwd: str, home: str, known: str, closed: str
+) -> None:
+    monkeypatch.setattr("stockade.policy.compile.database_home", lambda: known)
+    files = compile_policy(merge([]), cwd=cwd, home=home).files
+    assert bool(files.write_allow) == (not closed)
+    assert closed in files.closed
+    assert bool(files.closed) == bool(closed)
+    opened = compile_policy(
+        merge([document(Layer.USER, {"sandbox.filesystem.allowWrite": (".",)})]), cwd=cwd, home=home
+    ).files
+    assert (cwd in {rule.value.path for rule in opened.write_allow}, opened.closed) == (True, "")
+
+
+def test_protected_names_and_paths_are_told_apart() -> None:
+    texts = (".VSCode", ".git/config", "packages/*", "./.idea")
+    files = compiled(document(Layer.USER, {"sandbox.filesystem.allowProtected": texts})).files
+    assert files.lifted == {".vscode", ".git/config", ".git/config.worktree"}
+    assert [rule.value.path for rule in files.left_allow] == [f"{CWD}/packages/*", f"{CWD}/.idea"]
+    assert files.search.lifted == files.lifted
+
+
+def test_the_short_form_for_configs_is_the_long_one() -> None:
+    short = compiled(document(Layer.USER, {"sandbox.filesystem.allowGitConfig": True})).files
+    long = compiled(document(Layer.USER, {"sandbox.filesystem.allowProtected": (".git/config",)})).files
+    assert short.search == long.search
+
+
+def test_a_name_that_protects_nothing_is_named_with_its_place() -> None:
+    with pytest.raises(SettingsError) as raised:
+        compiled(document(Layer.USER, {"sandbox.filesystem.allowProtected": (".idea", ".vscod")}))
+    (problem,) = raised.value.problems
+    assert problem.path == "$.sandbox.filesystem.allowProtected[1]"
+    assert "Did you mean .vscode?" in problem.hint

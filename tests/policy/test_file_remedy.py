@@ -17,6 +17,15 @@ def rule(layer: Layer, file: str = "", path: str = "") -> Sourced[PathPattern]:
 
 
 @pytest.mark.parametrize(
+    ("place", "expected"),
+    [("/", True), ("/h", True), ("/h/me", True), ("/h/me/x", False), ("/h/m", False), ("/x", False)],
+)
+def test_a_home_is_not_proposed_without_the_danger(place: str, *, expected: bool) -> None:
+    remedy = file_remedy.for_outside(place, None, ("/h/me",))
+    assert remedy.endswith("; beware: that opens your home directory") == expected
+
+
+@pytest.mark.parametrize(
     ("place", "remedy"),
     [
         pytest.param("/x/a", 'add "/x/a" to sandbox.filesystem.allowWrite, or run: stockade allow /x/a', id="plain"),
@@ -34,19 +43,72 @@ def test_outside(place: str, remedy: str) -> None:
 
 def test_what_would_be_protected_is_never_proposed() -> None:
     protection = Protection(".bashrc", "/x/.bashrc", "/x/.bashrc", "of shells")
-    expected = "cannot be allowed: .bashrc is protected because of shells"
+    expected = "cannot be allowed by allowWrite: .bashrc is protected because of shells"
     assert file_remedy.for_outside("/x/.bashrc", protection) == expected
 
 
-def test_a_protecting_link_is_named() -> None:
-    protection = Protection(".bashrc", "/w/.bashrc", "/w/dots", "of shells")
-    assert file_remedy.for_protection(protection) == (
-        'cannot be allowed: .bashrc is protected (by the link "/w/.bashrc") because of shells'
+@pytest.mark.parametrize(
+    ("protection", "remedy"),
+    [
+        pytest.param(
+            Protection(".vscode", "/w/.vscode", "/w/.vscode", "editors obey"),
+            'add ".vscode" to sandbox.filesystem.allowProtected, or run with --allow-protected .vscode; '
+            "beware: editors obey",
+            id="name",
+        ),
+        pytest.param(
+            Protection(".git/hooks", "/w/.git/hooks", "/w/.git/hooks", "git runs it"),
+            'add ".git/hooks" to sandbox.filesystem.allowProtected, or run with --allow-protected .git/hooks; '
+            "beware: git runs it",
+            id="entry-of-a-directory",
+        ),
+        pytest.param(
+            Protection(".git/hooks", "/w/.git", "/w/.git", "git runs it"),
+            'make the directory "/w/.git" outside the sandbox first: '
+            "who makes it could make .git/hooks, and git runs it",
+            id="missing-directory-on-the-way",
+        ),
+        pytest.param(
+            Protection(".bashrc", "/w/.bashrc", "/w/dots", "shells obey"),
+            'add ".bashrc" to sandbox.filesystem.allowProtected, or run with --allow-protected .bashrc; '
+            'beware (by the link "/w/.bashrc"): shells obey',
+            id="link",
+        ),
+        pytest.param(
+            Protection("core.hookspath", "/w/.husky", "/w/.hus ky", "git runs it", "/w/.hus ky"),
+            "add \"/w/.hus ky\" to sandbox.filesystem.allowProtected, or run with --allow-protected '/w/.hus ky'; "
+            'beware (by the link "/w/.husky"): git runs it',
+            id="path",
+        ),
+        pytest.param(
+            Protection(".git", "/w/\n", "/w/\n", "git obeys", "/w/\n"),
+            r'add "/w/\u000a" to sandbox.filesystem.allowProtected; beware: git obeys',
+            id="not-to-be-typed",
+        ),
+        pytest.param(
+            Protection("refs", "/w/refs", "/w/refs", "it is bare"),
+            "run outside: git config --global safe.bareRepository explicit; or "
+            'add "refs" to sandbox.filesystem.allowProtected, or run with --allow-protected refs; beware: it is bare',
+            id="bare",
+        ),
+        pytest.param(
+            Protection(".stockade/settings.json", "/w/.stockade/settings.json", "/w/s", "of walls"),
+            'cannot be allowed: .stockade/settings.json is protected (by the link "/w/.stockade/settings.json") '
+            "because of walls",
+            id="own-settings",
+        ),
+    ],
+)
+def test_a_protection_names_what_lifts_it_and_the_danger(protection: Protection, remedy: str) -> None:
+    assert file_remedy.for_protection(protection) == remedy
+
+
+@pytest.mark.parametrize("what", ["is", "holds"])
+def test_a_closed_working_directory(what: str) -> None:
+    assert file_remedy.for_closed("/h", is_home=what == "is") == (
+        f'commands cannot write in the working directory "/h", for it {what} your home directory; work in one '
+        "below, or open it with --allow-write ."
     )
-
-
-def test_what_a_setting_lifts_names_the_setting() -> None:
-    assert file_remedy.for_protection(Protection("c", "/c", "/c", "w", "some.setting")) == "set some.setting to true"
 
 
 @pytest.mark.parametrize(

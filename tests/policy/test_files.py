@@ -125,6 +125,35 @@ FROZEN = Setup(write_deny=("src/deep",))
 
 
 @pytest.mark.parametrize(
+    ("setup", "path", "reason"),
+    [
+        pytest.param(PLAIN, "p/new", Reason.PRIVATE, id="in-it"),
+        pytest.param(PLAIN, "p", Reason.PRIVATE, id="itself"),
+        pytest.param(PLAIN, "p/.bashrc", Reason.PRIVATE, id="nothing-is-protected"),
+        pytest.param(PLAIN, "other", Reason.OUTSIDE_WRITABLE, id="beside"),
+        pytest.param(PLAIN, "w/../p/new", Reason.PRIVATE, id="spelled-otherwise"),
+        pytest.param(Setup(write_deny=("../p/new",)), "p/new", Reason.DENIED_WRITE, id="denied"),
+        pytest.param(Setup(write_deny=("../p",)), "p/new", Reason.DENIED_WRITE, id="denied-above"),
+        pytest.param(Setup(write_deny=("../p/a/b",)), "p/a", Reason.HOLDS_DENIED, id="would-hold-a-denied-place"),
+        pytest.param(Setup(read_deny=("../p/new",)), "p/new", Reason.READ_DENIED_HENCE_NO_WRITE, id="hidden"),
+        pytest.param(
+            Setup(read_deny=("../p/s",), read_allow=("../p/s/a",)), "p/s/a", Reason.OUTSIDE_WRITABLE, id="shown-again"
+        ),
+        pytest.param(Setup(write_allow=("../p/w",)), "p/w/x", Reason.IN_WRITABLE_ROOT, id="a-real-root-in-it"),
+    ],
+)
+def test_a_private_place_is_written_unless_a_rule_is_about_it(
+    tmp_path: Path, setup: Setup, path: str, reason: Reason
+) -> None:
+    top = tmp_path.resolve()
+    for name in ("w", "p", "p/s", "p/w"):
+        (top / name).mkdir()
+    (top / "p" / "s" / "a").touch()
+    verdict = judge(setup.rules(top).but(private=f"{top}/p"), WRITE, f"{top}/{path}", Disk())
+    assert (verdict.reason, verdict.allowed) == (reason, reason in (Reason.PRIVATE, Reason.IN_WRITABLE_ROOT))
+
+
+@pytest.mark.parametrize(
     ("setup", "access", "path", "reason"),
     [
         pytest.param(PLAIN, READ, "/etc/hostname", Reason.OPEN, id="reading-is-open"),
@@ -148,7 +177,6 @@ FROZEN = Setup(write_deny=("src/deep",))
         pytest.param(PLAIN, READ, "loop/x", Reason.UNRESOLVABLE, id="read-through-a-loop"),
         pytest.param(PLAIN, WRITE, ".git/index", Reason.IN_WRITABLE_ROOT, id="commits-work"),
         pytest.param(PLAIN, WRITE, ".git/hooks/pre-commit", Reason.PROTECTED, id="hooks"),
-        pytest.param(PLAIN, WRITE, ".GIT/hooks/x", Reason.PROTECTED, id="hooks-in-capitals"),
         pytest.param(PLAIN, WRITE, ".git/HOOKS", Reason.PROTECTED, id="hooks-in-more-capitals"),
         pytest.param(PLAIN, WRITE, "src/../.git/hooks/x", Reason.PROTECTED, id="hooks-by-dot-dot"),
         pytest.param(PLAIN, WRITE, "to-hooks/x", Reason.PROTECTED, id="hooks-by-a-link"),
@@ -157,7 +185,8 @@ FROZEN = Setup(write_deny=("src/deep",))
         pytest.param(Setup(allow_git_config=True), WRITE, ".git/config", Reason.IN_WRITABLE_ROOT, id="config-lifted"),
         pytest.param(Setup(allow_git_config=True), WRITE, ".git/hooks", Reason.PROTECTED, id="hooks-not-lifted"),
         pytest.param(PLAIN, READ, ".git/hooks", Reason.OPEN, id="protected-is-readable"),
-        pytest.param(PLAIN, WRITE, ".bashrc", Reason.PROTECTED, id="missing-at-the-root"),
+        pytest.param(PLAIN, WRITE, ".vscode", Reason.PROTECTED, id="missing-at-the-root"),
+        pytest.param(PLAIN, WRITE, ".bashrc", Reason.IN_WRITABLE_ROOT, id="missing-at-a-root-that-is-no-home"),
         pytest.param(PLAIN, WRITE, "fresh/.bashrc", Reason.IN_WRITABLE_ROOT, id="missing-below-the-root"),
         pytest.param(PLAIN, WRITE, "fresh/.git/hooks/x", Reason.IN_WRITABLE_ROOT, id="git-init-below-the-root"),
         pytest.param(PLAIN, WRITE, "sub/.git/hooks/x", Reason.PROTECTED, id="repository-below"),
@@ -192,9 +221,18 @@ FROZEN = Setup(write_deny=("src/deep",))
             Setup(write_allow=("../other",)), WRITE, "../other/.git/hooks/x", Reason.PROTECTED, id="two-roots-guarded"
         ),
         pytest.param(
-            Setup(write_allow=("../other",)), WRITE, "../other/.zshrc", Reason.PROTECTED, id="two-roots-missing"
+            Setup(write_allow=("../other",)), WRITE, "../other/.idea", Reason.PROTECTED, id="two-roots-missing"
         ),
-        pytest.param(Setup(write_allow=("../bare",)), WRITE, "../bare/.git", Reason.PROTECTED, id="git-init-at-a-root"),
+        pytest.param(
+            Setup(write_allow=("../bare",)), WRITE, "../bare/.git", Reason.IN_WRITABLE_ROOT, id="git-init-at-a-root"
+        ),
+        pytest.param(
+            Setup(write_allow=("../bare",)),
+            WRITE,
+            "../bare/.git/hooks/x",
+            Reason.IN_WRITABLE_ROOT,
+            id="hooks-on-a-stage-at-a-root",
+        ),
         pytest.param(
             Setup(write_allow=("../elsewhere",)), WRITE, "../other/file", Reason.IN_WRITABLE_ROOT, id="allow-on-a-link"
         ),
@@ -382,7 +420,7 @@ def test_a_verdict_tells_everything(top: Path) -> None:
             WRITE,
             "/x/.zshrc",
             'may not write "/x/.zshrc": outside every writable place; '
-            "cannot be allowed: .zshrc is protected because a shell on the host runs it at its start",
+            "cannot be allowed by allowWrite: .zshrc is protected because a shell on the host runs it at its start",
             id="never-proposed",
         ),
         pytest.param(
@@ -410,7 +448,7 @@ def test_a_verdict_is_one_line(top: Path, setup: Setup, access: Access, path: st
 def test_a_protected_verdict_names_what_protects(top: Path) -> None:
     verdict = judge(PLAIN.rules(top), WRITE, ".git/config", DISK)
     assert (verdict.protected_name, verdict.rule) == (".git/config", None)
-    assert verdict.remedy == "set sandbox.filesystem.allowGitConfig to true"
+    assert verdict.remedy.startswith('add ".git/config" to sandbox.filesystem.allowProtected, or run with ')
 
 
 @pytest.mark.parametrize("path", [pytest.param("", id="empty"), pytest.param("a\0", id="nul")])

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.policy.git_repository import led_to, user_configs
+from stockade.policy.git_repository import led_to, takes_bare, user_configs
 from stockade.policy.places import Disk
 from stockade.policy.protected import Search, find
+from stockade.policy.protected_names import CONFIGS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -130,5 +131,55 @@ def test_the_setting_for_configs_lifts_includes_and_not_hooks(top: Path) -> None
     main = _repository(top / "main")
     _git(main, "config", "core.hooksPath", ".husky")
     _git(main, "config", "include.path", "../shared.config")
-    assert _led(main, top / "home", Search(3, allow_git_config=True)) == {f"{main}/.husky": "core.hookspath"}
+    assert _led(main, top / "home", Search(3, CONFIGS)) == {f"{main}/.husky": "core.hookspath"}
     assert _led(main, top / "home") == {f"{main}/.husky": "core.hookspath", f"{main}/shared.config": "include.path"}
+
+
+EXPLICIT = "[safe]\nbareRepository = explicit\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "takes"),
+    [
+        pytest.param({}, True, id="nothing-set"),
+        pytest.param({".gitconfig": EXPLICIT}, False, id="explicit"),
+        pytest.param({".config/git/config": EXPLICIT}, False, id="beside"),
+        pytest.param({".gitconfig": "[safe]\nbareRepository = all\n"}, True, id="all"),
+        pytest.param({".gitconfig": "[Safe]\n\tBAREREPOSITORY=explicit # so\n"}, False, id="any-case"),
+        pytest.param({".gitconfig": '[safe "x"]\nbareRepository = explicit\n'}, True, id="another-section"),
+        pytest.param({".gitconfig": "[safe]\nbareRepository = explicit\nbareRepository = all\n"}, True, id="last-wins"),
+        pytest.param(
+            {
+                ".config/git/config": "[safe]\nbareRepository = explicit\n",
+                ".gitconfig": "[safe]\nbareRepository = all\n",
+            },
+            True,
+            id="the-later-file-wins",
+        ),
+        pytest.param(
+            {".gitconfig": "[safe]\nbareRepository = explicit\n[include]\npath = x\n"}, True, id="an-include-behind-it"
+        ),
+        pytest.param(
+            {".gitconfig": "[include]\npath = x\n[safe]\nbareRepository = explicit\n"}, False, id="an-include-before-it"
+        ),
+        pytest.param({".gitconfig": "[safe]\nbareRepository = explicit\n=\n"}, True, id="what-git-refuses"),
+    ],
+)
+def test_whether_git_takes_a_bare_repository(
+    top: Path, files: dict[str, str], *, takes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    home = top / "home"
+    for name, text in files.items():
+        (home / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / name).write_text(text)
+    assert takes_bare([str(home)], Disk()) is takes
+    assert takes_bare([str(home), str(top / "other")], Disk()) is True
+
+
+def test_the_directory_for_configs_is_asked_where_it_is_named(top: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(top / "xdg"))
+    (top / "xdg/git").mkdir(parents=True)
+    assert takes_bare([str(top / "home")], Disk())
+    (top / "xdg/git/config").write_text(EXPLICIT)
+    assert not takes_bare([str(top / "home")], Disk())

@@ -29,6 +29,7 @@ def words(root: Path, path: str, **settings: Any) -> str:
         ("sub/.git/commondir", "another repository's hooks"),
         ("sub/.git/modules/lib/config", "a setting that git could run"),
         ("sub/.git", "a link or file that leads to another repository"),
+        (".git/hooks/pre-commit", "a hook that git could run"),
         ("pkg/.mcp.json", ".mcp.json is set aside"),
         ("pkg/.vscode/tasks.json", ".vscode/tasks.json is set aside"),
         ("pkg/.vscode", "any of settings.json, tasks.json, launch.json, mcp.json in .vscode"),
@@ -48,13 +49,25 @@ def test_what_is_inspected(tmp_path: Path, path: str, what: str) -> None:
         "node_modules/x/.git/config",
         "a/b/c/d/e/.git/config",
         ".mcp.json",
-        ".git/hooks/pre-commit",
     ],
 )
 def test_what_is_not(tmp_path: Path, path: str) -> None:
     assert words(tmp_path, path) == ""
 
 
+def test_what_is_protected_is_not(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    (tmp_path / ".git/HEAD").touch()
+    assert words(tmp_path, ".git/hooks/pre-commit") == ""
+
+
 def test_settings_lift_it(tmp_path: Path) -> None:
     assert words(tmp_path, "sub/.git/config", filesystem__allowGitConfig=True) == ""
+    for name, path in (
+        (".git/hooks", "sub/.git/hooks/x"),
+        (".vscode", "sub/.vscode/tasks.json"),
+        (".idea", "sub/.idea"),
+    ):
+        assert words(tmp_path, path) != ""
+        assert words(tmp_path, path, filesystem__allowProtected=(name,)) == ""
     assert "leaves it alone" in words(tmp_path, "sub/.git/config", filesystem__allowProtected=("sub",))

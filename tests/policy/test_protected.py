@@ -4,8 +4,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.policy.path_pattern import PathPattern
 from stockade.policy.places import Disk
-from stockade.policy.protected import INNER, NAMES, UNKEPT, Search, find, protected_by
+from stockade.policy.protected import Search, find, lifted, protected_by
+from stockade.policy.protected_names import CONFIGS, INNER, NAMES, UNKEPT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -60,7 +62,10 @@ def top(tmp_path: Path) -> Path:
         pytest.param("a/.codex/config.toml", ".codex/config.toml", id="settings-of-an-agent"),
         pytest.param("a/.codex/notes", None, id="other-things-of-an-agent"),
         pytest.param(".vscode/tasks.json", ".vscode", id="below-a-directory"),
-        pytest.param(".BashRC", ".bashrc", id="case-of-a-file"),
+        pytest.param(".MCP.json", ".mcp.json", id="case-of-a-file"),
+        pytest.param(".bashrc", None, id="start-up-file-that-is-missing"),
+        pytest.param("a/.BashRC", None, id="another-start-up-file"),
+        pytest.param(".gitmodules", None, id="submodules-that-are-missing"),
         pytest.param(".bashrc2", None, id="a-longer-name"),
         pytest.param("bashrc", None, id="a-shorter-name"),
         pytest.param("", None, id="the-root-itself"),
@@ -69,7 +74,6 @@ def top(tmp_path: Path) -> Path:
         pytest.param(".git/hooks", ".git/hooks", id="hooks"),
         pytest.param(".git/hooks/pre-commit", ".git/hooks", id="a-hook"),
         pytest.param(".git/Hooks/x", ".git/hooks", id="case-of-hooks"),
-        pytest.param(".GIT/hooks", ".git/hooks", id="case-of-git-that-is-missing"),
         pytest.param(".git/config", ".git/config", id="config"),
         pytest.param(".git/config.worktree", ".git/config.worktree", id="missing-config-at-the-root"),
         pytest.param(".git/config.lock", None, id="another-name"),
@@ -159,8 +163,9 @@ def test_what_is_missing_in_a_repository_must_not_be_made(
 @pytest.mark.parametrize(
     ("path", "name", "where"),
     [
-        pytest.param(".git", ".git/hooks", ".git", id="git-itself"),
-        pytest.param(".git/objects/x", ".git/hooks", ".git", id="all-of-git"),
+        pytest.param(".git", None, None, id="git-itself-is-made-on-a-stage"),
+        pytest.param(".git/hooks/x", None, None, id="all-of-git-is"),
+        pytest.param(".GIT/hooks/x", None, None, id="in-any-case"),
         pytest.param(".claude/x", ".claude/commands", ".claude", id="all-of-claude"),
         pytest.param("x/.git", None, None, id="below-it-can"),
     ],
@@ -170,6 +175,21 @@ def test_missing_directories_on_the_way_are_protected_at_the_root(
 ) -> None:
     found = protected_by(str(tmp_path / path), str(tmp_path), Search(3), DISK)
     assert (found and (found.name, found.path)) == (name and (name, f"{tmp_path}/{where}"))
+
+
+def test_on_a_disk_without_case_a_repository_is_protected_by_any_spelling(top: Path) -> None:
+    class Caseless(Disk):
+        def exists(self, path: str) -> bool:
+            return super().exists(path.replace(".GIT", ".git"))
+
+        def is_directory(self, path: str) -> bool:
+            return super().is_directory(path.replace(".GIT", ".git"))
+
+        def names(self, path: str) -> tuple[str, ...]:
+            return super().names(path.replace(".GIT", ".git"))
+
+    found = protected_by(f"{top}/.GIT/hooks/x", str(top), Search(3), Caseless())
+    assert (found and found.name) == ".git/hooks"
 
 
 @pytest.mark.parametrize(
@@ -197,17 +217,120 @@ def test_names_above_the_root_count(top: Path, root: str, path: str, name: str) 
         pytest.param(".git/config.worktree", None, id="config.worktree"),
         pytest.param(".git/modules/lib/foo/config", None, id="config-of-a-module"),
         pytest.param(".git/hooks", ".git/hooks", id="hooks-stay"),
-        pytest.param(".gitconfig", ".gitconfig", id="gitconfig-stays"),
+        pytest.param("a/.bashrc", ".bashrc", id="others-stay"),
     ],
 )
 def test_a_setting_lifts_the_configs_only(top: Path, path: str, name: str | None) -> None:
-    found = protected_by(str(top / path), str(top), Search(3, allow_git_config=True), DISK)
+    found = protected_by(str(top / path), str(top), Search(3, CONFIGS), DISK)
     assert (found and found.name) == name
 
 
-def test_the_config_names_the_setting_that_lifts_it(top: Path) -> None:
-    lifted = {each.name: each.lifted_by for each in find(str(top), Search(0), DISK) if each.lifted_by}
-    assert lifted == dict.fromkeys([".git/config", ".git/config.worktree"], "sandbox.filesystem.allowGitConfig")
+@pytest.mark.parametrize(
+    ("names", "path", "name"),
+    [
+        pytest.param({".vscode"}, ".vscode/x", None, id="missing-at-the-root"),
+        pytest.param({".vscode"}, "a/b/c/.vscode/x", None, id="below"),
+        pytest.param({".vscode"}, ".idea", ".idea", id="another-name"),
+        pytest.param({".git/hooks"}, ".git/hooks/x", None, id="hooks"),
+        pytest.param({".git/hooks"}, ".git/modules/lib/foo/hooks/x", None, id="hooks-of-a-module"),
+        pytest.param({".git/hooks"}, ".git/config", ".git/config", id="another-entry"),
+        pytest.param({".claude/commands"}, ".claude/commands", None, id="missing-entry"),
+        pytest.param({"refs", "objects", "HEAD"}, "refs", None, id="parts-of-a-repository"),
+    ],
+)
+def test_a_name_is_lifted_everywhere(top: Path, names: set[str], path: str, name: str | None) -> None:
+    search = Search(3, frozenset(names))
+    found = protected_by(str(top / path), str(top), search, DISK)
+    assert (found and found.name) == name
+    kept = {each.name for each in lifted(find(str(top), search, DISK), search)}
+    assert not kept & names
+    assert name is None or name in kept
+
+
+def test_a_directory_may_be_made_once_all_that_is_protected_in_it_is_lifted(tmp_path: Path) -> None:
+    entries = [f".claude/{entry}" for entry in INNER[".claude"]]
+    for count in range(len(entries) + 1):
+        search = Search(3, frozenset(entries[:count]))
+        found = protected_by(f"{tmp_path}/.claude/x", str(tmp_path), search, DISK)
+        assert (found is None) == (count == len(entries))
+        kept = {each.path for each in lifted(find(str(tmp_path), search, DISK), search)}
+        assert (f"{tmp_path}/.claude" in kept) == (count < len(entries))
+
+
+@pytest.mark.parametrize(
+    ("spared", "path", "name"),
+    [
+        pytest.param("a", "a/.bashrc", None, id="below-it"),
+        pytest.param("a", "a/.git/config", None, id="a-repository-below-it"),
+        pytest.param("a/.bashrc", "a/.bashrc", None, id="the-very-path"),
+        pytest.param("a/.bashrc", "a/.git/hooks/x", ".git/hooks", id="beside-it"),
+        pytest.param(".vscode", ".vscode/x", None, id="missing-at-the-root"),
+        pytest.param("a/b/c/.vscode/x", "a/b/c/.vscode/x", ".vscode", id="inside-a-name-is-not-enough"),
+        pytest.param(".", ".stockade/settings.json", ".stockade/settings.json", id="own-settings-stay"),
+        pytest.param(".", ".git/hooks", None, id="everything-else"),
+    ],
+)
+def test_a_path_lifts_what_is_protected_at_it(top: Path, spared: str, path: str, name: str | None) -> None:
+    (top / ".stockade").mkdir()
+    (top / ".stockade/settings.json").touch()
+    pattern = PathPattern.parse(spared, cwd=str(top), home="/h")
+    search = Search(3, spared=(pattern,))
+    found = protected_by(str(top / path), str(top), search, DISK)
+    assert (found and found.name) == name
+    covering = [
+        each for each in lifted(find(str(top), search, DISK), search) if f"{top / path}/".startswith(each.place)
+    ]
+    assert {each.name for each in covering} == ({name} if name else set())
+
+
+@pytest.mark.parametrize("name", ["refs", "objects", "HEAD"])
+def test_where_git_takes_no_bare_repository_its_parts_are_free(tmp_path: Path, name: str) -> None:
+    search = Search(3, bare=False)
+    assert protected_by(f"{tmp_path}/{name}", str(tmp_path), search, DISK) is None
+    assert name not in {each.name for each in find(str(tmp_path), search, DISK)}
+
+
+@pytest.mark.parametrize(
+    ("name", "root", "kept"),
+    [
+        pytest.param(".bashrc", "u", ".bashrc", id="the-home-itself"),
+        pytest.param(".config/systemd/user/x", "u", ".config/systemd", id="there"),
+        pytest.param(".ssh/config", ".", ".ssh", id="a-root-above"),
+        pytest.param(".config/autostart", "u/.config", ".config/autostart", id="a-root-between"),
+        pytest.param(".local/bin/x", "u", ".local/bin", id="on-a-missing-way"),
+        pytest.param(".local/anything", "u", ".local/bin", id="the-missing-way-itself"),
+        pytest.param(".nvm/x", "u", ".nvm", id="set-up"),
+        pytest.param(".pyenv/x", "u", None, id="not-set-up"),
+        pytest.param(".config/foo", "u", None, id="anything-else"),
+        pytest.param(".ssh/config", "u/.ssh", None, id="an-allow-of-its-own"),
+        pytest.param("code/.bashrc", "u/code", None, id="a-project"),
+        pytest.param("Library/LaunchAgents/x", "u", None, id="no-mac"),
+    ],
+)
+def test_what_is_protected_in_a_home(tmp_path: Path, name: str, root: str, kept: str | None) -> None:
+    top = tmp_path.resolve()
+    home = top / "u"
+    for folder in (".config/systemd/user", ".ssh", ".nvm", "code"):
+        (home / folder).mkdir(parents=True)
+    search = Search(3, homes=(str(home),))
+    place, tree = str(home / name), str(top / root)
+    found = protected_by(place, tree, search, DISK)
+    assert kept in (None, ".local/bin") or (found is not None and found.name == kept)
+    assert (found is None) == (kept is None)
+    covering = [each for each in find(tree, search, DISK) if f"{place}/".startswith(f"{each.place}/")]
+    assert bool(covering) == (kept is not None)
+
+
+def test_names_of_a_home_are_lifted_one_by_one(tmp_path: Path) -> None:
+    home = str(tmp_path.resolve())
+    search = Search(3, frozenset({".bashrc", ".local/bin"}), homes=(home,))
+    assert protected_by(f"{home}/.bashrc", home, search, DISK) is None
+    way = protected_by(f"{home}/.local", home, search, DISK)
+    assert way is not None
+    assert way.name != ".local/bin"
+    left = {each.name for each in lifted(find(home, search, DISK), search) if each.place == f"{home}/.local"}
+    assert ".local/bin" not in left
+    assert ".local/lib" in left
 
 
 def test_find_yields_what_protected_by_names(top: Path) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.settings.ancestors import MOST_LINKS, ancestors, link_places, tidy, upwards
+from stockade.settings.ancestors import MOST_LINKS, ancestors, holds, link_places, tidy, upwards
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -79,3 +79,16 @@ def test_dots_go_where_the_links_before_them_lead(root: Path) -> None:
     (root / "link").symlink_to("real/deep")
     assert tidy(f"{root}/link/..") == str(root / "real") == os.path.realpath(f"{root}/link/..")
     assert tidy(f"{root}/link/") == str(root / "link")
+
+
+def test_a_directory_holds_a_home_whatever_both_are_called(tmp_path: Path) -> None:
+    home = tmp_path / "users" / "ada"
+    home.mkdir(parents=True)
+    (tmp_path / "link").symlink_to(home)
+    for place in (home, home.parent, tmp_path, tmp_path.anchor, tmp_path / "link"):
+        assert holds(str(place), str(home))
+        assert holds(str(place), str(tmp_path / "link"))
+    (home / "project").mkdir()
+    for place in (home / "project", tmp_path / "users" / "ad", tmp_path / "none"):
+        assert not holds(str(place), str(home))
+    assert holds("/none", "/none/home")

@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import LockedError, SettingsError
+from stockade.placeholder import STAGE
 from stockade.settings import home
 from stockade.settings.catalog import (
     ALLOW,
@@ -115,10 +116,16 @@ def _nested(values: dict[str, object]) -> dict[str, object]:
     return tree
 
 
+def make_repository(place: Path) -> None:
+    """Make what bounds a project; an empty ``.git`` does not, for a sandbox may hold the name."""
+    (place / ".git").mkdir(parents=True)
+    (place / ".git/HEAD").touch()
+
+
 @pytest.fixture(name="house")
 def _house(tmp_path: Path) -> House:
     root = tmp_path.resolve()
-    (root / "home/repo/.git").mkdir(parents=True)
+    make_repository(root / "home/repo")
     return House(root)
 
 
@@ -518,7 +525,7 @@ def test_what_stands_above_the_project_only_tightens(
     if trusted:
         house.trust(place)
     sub = house.root / "home/repo/sub"
-    (sub / ".git").mkdir(parents=True)
+    make_repository(sub)
     if nearer == "a settings file":
         house.write("home/repo/sub/.stockade/settings.json", {"sandbox": {"allowUnsandboxedCommands": True}})
     loaded = load(house.locations.but(cwd=str(sub)))
@@ -529,6 +536,19 @@ def test_what_stands_above_the_project_only_tightens(
     words = "stands above the project that you are in, where it can only tighten; ignored: sandbox.excludedCommands, "
     about = [warning for warning in loaded.warnings if str(file) in warning]
     assert about == ([f"{file} {words}sandbox.network.allowedDomains"] if trusted else [])
+
+
+@pytest.mark.parametrize("held", ["", STAGE], ids=["empty", "with-a-stage"])
+def test_a_git_that_a_sandbox_holds_bounds_no_project(house: House, held: str) -> None:
+    place = "home/repo/.stockade/settings.json"
+    house.write(place, LOOSE_AND_TIGHT)
+    house.trust(place)
+    sub = house.root / "home/repo/sub"
+    (sub / ".git" / held).mkdir(parents=True)
+    loaded = load(house.locations.but(cwd=str(sub)))
+    assert loaded.settings.items(EXCLUDED_COMMANDS), "as if nothing was there"
+    (sub / ".git/HEAD").touch()
+    assert not load(house.locations.but(cwd=str(sub))).settings.items(EXCLUDED_COMMANDS)
 
 
 def test_what_the_nearest_says_counts_whole_if_it_is_trusted(house: House) -> None:
@@ -546,7 +566,7 @@ def test_to_enable_from_above_does_not_end_prompts(house: House, *, trusted: boo
     file = house.write(place, {"sandbox": {"enabled": True}})
     if trusted:
         house.trust(place)
-    (house.root / "home/repo/sub/.git").mkdir(parents=True)
+    make_repository(house.root / "home/repo/sub")
     loaded = load(house.locations.but(cwd=str(house.root / "home/repo/sub")))
     assert (loaded.settings.get(ENABLED), loaded.settings.get(AUTO_ALLOW)) == (True, False)
     words = "stands above the project that you are in, where it can only tighten; commands still need approval"
@@ -555,7 +575,7 @@ def test_to_enable_from_above_does_not_end_prompts(house: House, *, trusted: boo
 
 def test_a_broken_file_above_stops(house: House) -> None:
     file = house.write("home/repo/.stockade/settings.json", "{")
-    (house.root / "home/repo/sub/.git").mkdir(parents=True)
+    make_repository(house.root / "home/repo/sub")
     (message,) = _messages(lambda: load(house.locations.but(cwd=str(house.root / "home/repo/sub"))))
     assert message.startswith(f"{file}: is not JSON")
 

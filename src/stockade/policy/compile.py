@@ -14,18 +14,20 @@ same reason a deny in the files of a HOME that is not the user's home also means
 from __future__ import annotations
 
 import os.path
+import sys
 
 from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.escape import escape
+from stockade.policy import file_remedy
 from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
-from stockade.policy.files import FileRules
+from stockade.policy.files import PRIVATE_PLACE, FileRules
 from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings import catalog
-from stockade.settings.ancestors import tidy
+from stockade.settings.ancestors import database_home, holds, tidy
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.settings.problem import Problem
 from stockade.settings.sources import project_of
@@ -60,8 +62,13 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
     """
     reader = _Reader(settings, cwd, home)
     allow, deny, ask = (reader.rules(key) for key in (catalog.ALLOW, catalog.DENY, catalog.ASK))
-    built_in_allow = (Sourced(PathPattern.literal(cwd), BUILT_IN),)
+    homes = tuple(known for known in (database_home(),) if known not in ("", home))
+    held = next((one for one in (home, *homes) if holds(cwd, one)), None)
+    # What is in a home is obeyed by the whole host, so that a home is opened only by somebody who says so.
+    built_in_allow = () if held is not None else (Sourced(PathPattern.literal(cwd), BUILT_IN),)
     built_in_deny = tuple(Sourced(PathPattern.literal(file), BUILT_IN) for file in guarded)
+    write_allow = (*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits)
+    lifted, spared = reader.lifted(catalog.ALLOW_PROTECTED)
     policy = SandboxPolicy(
         mode=Mode(
             enabled=settings.get(catalog.ENABLED),
@@ -69,18 +76,23 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             allow_unsandboxed=settings.get(catalog.ALLOW_UNSANDBOXED),
             fail_if_unavailable=settings.get(catalog.FAIL_IF_UNAVAILABLE),
             weaker_nested=settings.get(catalog.WEAKER_NESTED),
+            private_cache=settings.get(catalog.PRIVATE_CACHE),
         ),
         files=FileRules(
             cwd=cwd,
             home=home,
-            write_allow=(*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits),
+            write_allow=write_allow,
             write_deny=(*reader.denied_paths(catalog.DENY_WRITE), *deny.edits, *built_in_deny),
             read_deny=(*reader.denied_paths(catalog.DENY_READ), *deny.reads),
             read_allow=reader.paths(catalog.ALLOW_READ),
             search_depth=settings.get(catalog.SEARCH_DEPTH),
             allow_git_config=settings.get(catalog.ALLOW_GIT_CONFIG),
-            left_allow=reader.paths(catalog.ALLOW_PROTECTED),
+            left_allow=spared,
+            private=_private_place(settings),
             own=() if settings.get(catalog.ALLOW_OWN_INSTALLATION) else own_places(cwd),
+            homes=homes,
+            lifted=lifted,
+            closed="" if held is None else _closed(cwd, held, write_allow),
         ),
         network=NetworkRules(
             allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),
@@ -126,6 +138,19 @@ class _Reader:
 
     def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
         return _once(self._opened(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
+
+    def lifted(self, key: Key[Texts]) -> tuple[frozenset[str], tuple[Sourced[PathPattern], ...]]:
+        """Return the protected names that entries lift everywhere, and the paths where others lift all."""
+        items = self._settings.items(key)
+        if not items:
+            return frozenset(), ()
+        from stockade.policy.protected_entry import names_lifted_by
+
+        read = [found.value for found in self._each(items, lambda item: (item, names_lifted_by(item.value)))]
+        paths = self._opened(
+            [item for item, names in read if not names], lambda item: self._path(item.value, item.origin)
+        )
+        return frozenset(name for _, names in read for name in names), _once(paths)
 
     def denied_paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
         return _once(self._denied(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
@@ -274,6 +299,13 @@ class _Reader:
         return tuple(Sourced(item.value, item.origin) for item in found if item.value is not None)
 
 
+def _closed(cwd: str, home: str, write_allow: Iterable[Sourced[PathPattern]]) -> str:
+    """Return why a working directory is not writable that holds the home; empty if a setting opens it."""
+    if any(rule.value.depth_on(cwd) is not None for rule in write_allow):
+        return ""
+    return file_remedy.for_closed(cwd, is_home=holds(home, cwd))
+
+
 def _once(items: Iterable[Sourced[U]]) -> tuple[Sourced[U], ...]:
     """Drop what was said before: the same text in two files may mean two places, and may mean one."""
     first: dict[tuple[U, bool], Sourced[U]] = {}
@@ -343,6 +375,12 @@ def _is_users_home(home: str) -> bool:
 
 def _where(origin: Origin) -> str:
     return origin.file or str(origin.layer)
+
+
+def _private_place(settings: Settings) -> str:
+    """Return the place that is private to a session; where all sockets are open, those of the host must be there."""
+    wanted = settings.get(catalog.PRIVATE_TMP) and not settings.get(catalog.ALL_UNIX_SOCKETS)
+    return PRIVATE_PLACE if wanted and sys.platform == "linux" else ""
 
 
 def _ripgrep(settings: Settings) -> tuple[str, ...]:

@@ -10,13 +10,18 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape, visible
 from stockade.policy.installation import NAME, SETTING
 from stockade.policy.path_pattern import PathPattern
+from stockade.policy.protected_names import OWN, REPOSITORY
 from stockade.settings.layer import Layer
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stockade.policy.protected import Protection
     from stockade.settings.layer import Sourced
 
 
+#: What keeps git on the host from taking a directory for a repository that only looks like one.
+EXPLICIT: Final = "git config --global safe.bareRepository explicit"
 #: The flags of the command line that deny, by the setting that each stands for.
 _FLAGS: Final = {
     "denyWrite": "--deny-write",
@@ -25,24 +30,60 @@ _FLAGS: Final = {
 }
 
 
-def for_outside(place: str, protection: Protection | None) -> str:
-    """Return what would make a place writable; nothing does if it would be protected then."""
+def for_closed(cwd: str, *, is_home: bool) -> str:
+    """Return why a working directory is not writable, and what opens it."""
+    what = "is your home directory" if is_home else "holds your home directory"
+    where = f'the working directory "{escape(cwd)}"'
+    return f"commands cannot write in {where}, for it {what}; work in one below, or open it with --allow-write ."
+
+
+def for_outside(place: str, protection: Protection | None, homes: Iterable[str] = ()) -> str:
+    """Return what would make a place writable. What would be protected then is never proposed.
+
+    A place that is or holds one of the ``homes`` is proposed with the danger.
+    """
     if protection is not None:
-        return for_protection(protection)
+        return f"cannot be allowed by allowWrite: {protection.name} is protected because {protection.why}"
     text = PathPattern.literal(place).text
     setting = f"add {quoted(text)} to sandbox.filesystem.allowWrite"
     # Unseen characters would have to be typed: then the settings file is the only honest way.
-    return f"{setting}, or run: stockade allow {_shell(text)}" if all(map(visible, text)) else setting
+    remedy = f"{setting}, or run: stockade allow {_shell(text)}" if all(map(visible, text)) else setting
+    below = place.rstrip("/") + "/"
+    return (
+        f"{remedy}; beware: that opens your home directory"
+        if any(f"{one}/".startswith(below) for one in homes)
+        else remedy
+    )
 
 
 def for_protection(protection: Protection) -> str:
-    """Return why a protected name stays closed, or the setting that lifts it."""
+    """Return what lifts a protection, together with the danger, or why it stays closed."""
     if protection.name == NAME:
         return f"install Stockade outside this place, with pipx for example; its developers set {SETTING} to true"
-    if protection.lifted_by:
-        return f"set {protection.lifted_by} to true"
     leads = "" if protection.path == protection.place else f" (by the link {quoted(protection.path)})"
-    return f"cannot be allowed: {protection.name} is protected{leads} because {protection.why}"
+    if protection.name.startswith(f"{OWN}/"):
+        return f"cannot be allowed: {protection.name} is protected{leads} because {protection.why}"
+    if _is_on_the_way(protection):
+        made = f"make the directory {quoted(protection.place)} outside the sandbox first"
+        return f"{made}: who makes it could make {protection.name}{leads}, and {protection.why}"
+    if protection.name in REPOSITORY:
+        return f"run outside: {EXPLICIT}; or {for_lifting(protection.name)}; beware: {protection.why}"
+    return f"{for_lifting(protection.lifted_by or protection.name)}; beware{leads}: {protection.why}"
+
+
+def for_lifting(entry: str) -> str:
+    """Return how to lift the protection of a name, or all that is protected at a path."""
+    text = PathPattern.literal(entry).text if entry.startswith("/") else entry
+    setting = f"add {quoted(text)} to sandbox.filesystem.allowProtected"
+    # Unseen characters would have to be typed: then the settings file is the only honest way.
+    return f"{setting}, or run with --allow-protected {_shell(text)}" if all(map(visible, text)) else setting
+
+
+def _is_on_the_way(protection: Protection) -> bool:
+    """Tell whether it is not the name itself that is protected, but a missing directory that would hold it."""
+    if protection.lifted_by or protection.path != protection.place or "/" not in protection.name:
+        return False
+    return protection.path.rpartition("/")[2].casefold() != protection.name.rpartition("/")[2].casefold()
 
 
 def for_deny(rule: Sourced[PathPattern], setting: str) -> str:

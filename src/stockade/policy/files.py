@@ -17,21 +17,32 @@ Writing needs, in this order: that the path can be read; that no write deny cove
 that a write allow covers its place; and that nothing there is protected (``stockade.policy.protected``), nor a part of
 Stockade as it runs now (``stockade.policy.installation``). A deny wins
 over every allow, however deep. A path through links that run in a circle leads nowhere and is refused.
+Where a session has a private place (``/tmp`` on Linux), what no other rule is about can be written there too: it stays
+with the session, and the host never sees it. So nothing in it is protected; a deny holds there as anywhere.
 A worktree or submodule opens the repository that it belongs to, if that confirms it and no deny covers it
 (``stockade.policy.git_link``).
 """
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.policy import file_remedy
 from stockade.policy.git_link import GitLink, git_link_at
-from stockade.policy.git_repository import led_to
+from stockade.policy.git_repository import led_to, takes_bare
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import Protection, Search, find, find_in_store, protected_by, protected_in_store
+from stockade.policy.protected import (
+    Protection,
+    Search,
+    find,
+    find_in_store,
+    lifted,
+    protected_by,
+    protected_in_store,
+)
+from stockade.policy.protected_names import CONFIGS
 from stockade.settings.layer import Layer, Sourced
 from stockade.value import Value
 
@@ -41,10 +52,17 @@ if TYPE_CHECKING:
     from stockade.policy.places import Places, Trail
 
 
+#: The directory that a session gets a private version of, where its platform can: programs write there unasked.
+PRIVATE_PLACE: Final = "/tmp"  # noqa: S108 - not used for files of ours
+
+
 class FileRules(Value):
     """What the settings say about files. The texts in them were read relative to ``cwd`` and ``home``.
 
-    ``own`` are the places of this very installation (``stockade.policy.installation``), unless a setting lifts that.
+    ``private`` is the directory of which the session has a version of its own, if there is one. ``own`` are the places
+    of this very installation (``stockade.policy.installation``), unless a setting lifts that.
+    ``homes`` are further homes of the user besides ``home``. ``lifted`` are the protected names that do not count, and
+    ``left_allow`` the paths where none does. ``closed`` says why the working directory is not writable, if it is not.
     """
 
     cwd: str
@@ -57,11 +75,17 @@ class FileRules(Value):
     allow_git_config: bool
     left_allow: tuple[Sourced[PathPattern], ...] = ()
     own: tuple[str, ...] = ()
+    private: str = ""
+    homes: tuple[str, ...] = ()
+    lifted: frozenset[str] = frozenset()
+    closed: str = ""
 
     @property
     def search(self) -> Search:
-        """How protected names are looked for."""
-        return Search(self.search_depth, self.allow_git_config)
+        """How protected names are looked for, before anything was looked up on a disk."""
+        names = self.lifted | CONFIGS if self.allow_git_config else self.lifted
+        said = tuple(rule.value.static_prefix for rule in self.write_allow)
+        return Search(self.search_depth, names, (self.home, *self.homes), said=said)
 
 
 class Access(Enum):
@@ -77,6 +101,7 @@ class Reason(Enum):
     OPEN = "open to reading"
     REALLOWED = "opened again inside a read deny"
     IN_WRITABLE_ROOT = "in a writable place"
+    PRIVATE = "in the session's private version of this place: the host never sees it"
     IN_REPOSITORY = "in the repository of a writable working tree"
     DENIED_READ = "reading is denied"
     READ_DENIED_HENCE_NO_WRITE = "reading is denied, hence writing too"
@@ -134,6 +159,13 @@ class Ground(Value):
     read_allow: tuple[Reach, ...]
     protections: tuple[Protection, ...] = ()
     git_links: tuple[GitLink, ...] = ()
+    private: str = ""
+    located: Search | None = None
+
+    @property
+    def search(self) -> Search:
+        """How protected names are looked for."""
+        return self.located or self.rules.search
 
     @property
     def roots(self) -> tuple[str, ...]:
@@ -198,8 +230,11 @@ class Ground(Value):
             return verdict.but(reason=Reason.DENIED_WRITE, rule=denied.rule, remedy=remedy)
         store = self._store_of(trail.place)
         if self.root_of(trail.place) is None and store is None:
-            barred = protected_by(trail.place, trail.place, self.rules.search, places)
-            return verdict.but(reason=Reason.OUTSIDE_WRITABLE, remedy=file_remedy.for_outside(trail.place, barred))
+            if self._is_private(trail.place):
+                return self._holds_denied(trail.place, verdict) or verdict.but(allowed=True, reason=Reason.PRIVATE)
+            barred = protected_by(trail.place, trail.place, self.search, places)
+            remedy = file_remedy.for_outside(trail.place, barred, self.search.homes)
+            return verdict.but(reason=Reason.OUTSIDE_WRITABLE, remedy=remedy)
         for place in _own_places(trail):
             refused = self._refused_in_root(place, verdict, places)
             if refused is not None:
@@ -229,6 +264,13 @@ class Ground(Value):
         if protection is not None:
             name, remedy = protection.name, file_remedy.for_protection(protection)
             return verdict.but(reason=Reason.PROTECTED, protected_name=name, remedy=remedy)
+        return self._holds_denied(place, verdict)
+
+    def _is_private(self, place: str) -> bool:
+        """Tell whether a place lies in the session's private one; what a re-allow shows again is the host's own."""
+        return bool(self.private) and is_at_or_below(place, self.private) and not _matches(self.read_deny, place)
+
+    def _holds_denied(self, place: str, verdict: FileVerdict) -> FileVerdict | None:
         for reach in (*self.write_deny, *self.read_deny):
             if reach.missing is not None and is_at_or_below(place, reach.missing):
                 remedy = file_remedy.for_missing(reach.rule, reach.missing)
@@ -240,10 +282,10 @@ class Ground(Value):
             if is_at_or_below(place, protection.place):
                 return protection
         store = self._store_of(place)
-        if store is not None and (found := protected_in_store(place, store, self.rules.search, places)):
+        if store is not None and (found := protected_in_store(place, store, self.search, places)):
             return found
         root = self.root_of(place)
-        return None if root is None else protected_by(place, root, self.rules.search, places)
+        return None if root is None else protected_by(place, root, self.search, places)
 
     def followed(self, link: GitLink) -> GitLink:
         """Return the link, not to be followed if a deny covers where it leads."""
@@ -265,16 +307,25 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
         write_deny=_denies(rules.write_deny, places),
         read_deny=_denies(rules.read_deny, places),
         read_allow=_allows(rules.read_allow, widest, places),
+        private=private_place(rules, places),
     )
     if not search:
         return ground
     ground = with_git_links(ground, places)
     own = own_protections(ground)
     roots = [root for root in ground.roots if places.link(root) is None]  # of a link, what it leads to is the root
-    found = [protection for root in roots for protection in find(root, rules.search, places)]
-    found += (protection for store in ground.stores for protection in find_in_store(store, rules.search, places))
-    found += led_to(roots, found, rules.search, rules.home, places)
-    return ground.but(protections=tuple(dict.fromkeys((*own, *found))))
+    found = [protection for root in roots for protection in find(root, ground.search, places)]
+    found += (protection for store in ground.stores for protection in find_in_store(store, places))
+    found += led_to(roots, found, ground.search, rules.home, places)
+    return ground.but(protections=tuple(dict.fromkeys((*own, *lifted(found, ground.search)))))
+
+
+def private_place(rules: FileRules, places: Places) -> str:
+    """Return the directory that the session has a private version of, empty if there is none."""
+    if not rules.private:
+        return ""
+    trail = follow(rules.private, places)
+    return "" if trail.looped or trail.place == "/" or not places.is_directory(trail.place) else trail.place
 
 
 def own_protections(ground: Ground) -> tuple[Protection, ...]:
@@ -308,9 +359,22 @@ def denied_places(rules: Iterable[Sourced[PathPattern]], places: Places) -> tupl
 
 
 def with_git_links(ground: Ground, places: Places) -> Ground:
-    """Return the ground with the repositories open that writable working trees belong to."""
+    """Return the ground with the repositories open that writable working trees belong to, and its search located."""
     links = (git_link_at(root, places) for root in ground.roots)
-    return ground.but(git_links=tuple(ground.followed(link) for link in links if link is not None))
+    followed = tuple(ground.followed(link) for link in links if link is not None)
+    return ground.but(git_links=followed, located=_located(ground.rules, places))
+
+
+def _located(rules: FileRules, places: Places) -> Search:
+    """Return how protected names are looked for on this disk."""
+    search = rules.search
+    trails = [follow(home, places) for home in search.homes]
+    return search.but(
+        homes=tuple(dict.fromkeys(trail.place for trail in trails if not trail.looped)),
+        bare=takes_bare(search.homes, places),
+        spared=allowed_forms(rules.left_allow, rules, places) if rules.left_allow else (),
+        said=tuple(dict.fromkeys(place for word in search.said for place in (word, follow(word, places).place))),
+    )
 
 
 def _denies(rules: Iterable[Sourced[PathPattern]], places: Places) -> tuple[Reach, ...]:

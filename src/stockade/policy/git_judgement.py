@@ -121,6 +121,17 @@ def common_directory(directory: str) -> str:
     return "/".join(names[:-2]) if names[-2:-1] == ["worktrees"] else directory
 
 
+def alternates(text: bytes | None, objects: str) -> tuple[str, ...] | None:
+    """Return the other object directories that an ``alternates`` file names; ``None`` if the text does not tell."""
+    if text is None:
+        return None
+    lines = [os.fsdecode(line) for line in text.split(b"\n") if line and not line.startswith(b"#")]
+    if any(line.startswith('"') or "\0" in line for line in lines):
+        return None  # a quoted path: git writes one only for names with a newline in them
+    found = tuple(leading_to(line, objects) for line in lines)
+    return None if "" in found else found
+
+
 def leading_to(path: str, start: str) -> str:
     """Return an absolute path for one that is relative to ``start``, by its text alone.
 

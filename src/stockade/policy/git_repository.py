@@ -5,7 +5,8 @@ tree belongs to, and those that the index of a known one names by a *gitlink*, a
 into a gitlink unasked (``git status``), so the files of git there are protected as in a repository that was searched.
 
 Of each, what its configs name is protected (``stockade.policy.git_reference``). The user's own configs count for every
-repository, because a relative path in them is relative to each work tree.
+repository, because a relative path in them is relative to each work tree. They also say whether git takes a directory
+for a repository that only looks like one (``takes_bare``).
 Source of truth: gitrepository-layout(5), gitsubmodules(7), git-config(1) "FILES".
 """
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 #: A command can name any number of gitlinks, and a plan must end: of one index so many are followed.
 MOST_GITLINKS: Final = 1000
+#: The name that lifts the protection of further configs as well.
+CONFIG: Final = ".git/config"
 _SHA1, _SHA256 = 20, 32
 
 
@@ -53,7 +56,7 @@ def led_to(
         seen.add(repository)
         tops.update(dict.fromkeys(repository.tops))
         yield from _named_by(_configs(repository, places), repository.tops, search, home, places)
-        linked = list(_linked(repository, search, places))
+        linked = list(_linked(repository, places))
         yield from linked
         todo += _holding(linked, places)
     own = ((config, follow(config, places).place) for config in user_configs(home))
@@ -67,6 +70,31 @@ def user_configs(home: str) -> tuple[str, ...]:
     others = (named, beside and f"{beside}/git/config")
     usual = (f"{home}/.gitconfig", f"{home}/.config/git/config", "/etc/gitconfig")
     return (*usual, *(path for path in others if path.startswith("/") and path not in usual))
+
+
+def takes_bare(homes: Iterable[str], places: Places) -> bool:
+    """Tell whether git on the host takes a directory with ``refs``, ``objects`` and ``HEAD`` for a repository.
+
+    It does unless ``safe.bareRepository`` is ``explicit`` in the last of its own configs that speaks of it. A further
+    file that is included behind that could say otherwise, so that it does not count then.
+    """
+    return not all(_is_explicit(home, places) for home in homes)
+
+
+def _is_explicit(home: str, places: Places) -> bool:
+    beside = os.environ.get("XDG_CONFIG_HOME", "")
+    folder = beside if beside.startswith("/") else f"{home}/.config"
+    last = ""
+    for config in ("/etc/gitconfig", f"{folder}/git/config", f"{home}/.gitconfig"):
+        trail = follow(config, places)
+        for setting in settings_of(
+            None if trail.looped else places.config(trail.place), (b"barerepository", b"[include")
+        ):
+            if setting.section in ("include", "includeif"):
+                last = ""
+            elif setting.name == "safe.barerepository":
+                last = setting.value or ""
+    return last == "explicit"
 
 
 def _around(roots: Iterable[str], places: Places) -> Iterator[GitRepository]:
@@ -138,17 +166,17 @@ def _named_by(
 ) -> Iterator[Protection]:
     for config, place in configs:
         for named in references(config, place, tops, home, places):
-            if named.is_config and search.allow_git_config:
+            if named.is_config and CONFIG in search.lifted:
                 continue
-            lifted_by = "sandbox.filesystem.allowGitConfig" if named.is_config else ""
             trail = follow(named.path, places)
             if not trail.looped:
                 # Whoever makes the first missing directory on the way can make the rest.
                 kept = first_missing(trail.place, places) or trail.place
+                lifted_by = CONFIG if named.is_config else kept
                 yield Protection(named.name, joined(names_of(named.path)), kept, named.why, lifted_by)
 
 
-def _linked(repository: GitRepository, search: Search, places: Places) -> Iterator[Protection]:
+def _linked(repository: GitRepository, places: Places) -> Iterator[Protection]:
     """Yield what is protected in the repositories that an index names by gitlinks."""
     index = _below(repository.directory, "index")
     if not repository.tops or not _is_listed(index, places):
@@ -159,7 +187,7 @@ def _linked(repository: GitRepository, search: Search, places: Places) -> Iterat
             entry = joined([*names_of(top), *names_of(link), ".git"])
             # Git descends through no link on the way.
             if not follow(_parent(entry), places).steps and places.exists(entry):
-                yield from held_at(entry, ".git", search, places)
+                yield from held_at(entry, ".git", places)
 
 
 def _is_listed(file: str, places: Places) -> bool:

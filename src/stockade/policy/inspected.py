@@ -10,11 +10,9 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.policy.files import allowed_forms
 from stockade.policy.git_judgement import ASIDE
 from stockade.policy.path_pattern import names_of
-from stockade.policy.protected import CONFIGS, OBEYED, UNKEPT, UNSEARCHED
+from stockade.policy.protected_names import OBEYED, UNKEPT, UNSEARCHED, left_over
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from stockade.policy.files import FileRules, FileVerdict
     from stockade.policy.places import Places
 
@@ -48,23 +46,24 @@ def _watched(names: list[str], rules: FileRules) -> str:
             return _in_git(below, rules)
         if name in UNSEARCHED:
             return ""
-        entries = OBEYED.get(name)
-        if entries is not None and (level or name in UNKEPT):
-            return _in_obeyed(name, below, entries)
+        if name in OBEYED and (level or name in UNKEPT):
+            return _in_obeyed(name, below, rules)
     return ""
 
 
 def _in_git(below: list[str], rules: FileRules) -> str:
     if not below:
         return "a link or file that leads to another repository"
-    if rules.allow_git_config and below[-1] in CONFIGS:
+    if f".git/{below[-1]}" in rules.search.lifted:
         return ""
-    return next((what for name, what in _GIT.items() if name in below), "")
+    kept = rules.search.inner(".git")
+    return next((what for name, what in _GIT.items() if name in below and name in kept), "")
 
 
-def _in_obeyed(name: str, below: list[str], entries: Iterable[str]) -> str:
-    if "" in entries:
-        return name
+def _in_obeyed(name: str, below: list[str], rules: FileRules) -> str:
+    entries = left_over(OBEYED[name], name, rules.search.lifted)
+    if not entries or "" in entries:
+        return name if entries else ""
     if below:
         return f"{name}/{below[0]}" if below[0] in entries else ""
     return f"any of {', '.join(entries)} in {name}"

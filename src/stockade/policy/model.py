@@ -18,13 +18,14 @@ if TYPE_CHECKING:
 
 
 class Mode(Value):
-    """The switches: whether there is a sandbox, and how strict it is."""
+    """The switches: whether there is a sandbox, how strict it is, and whether caches outlive it."""
 
     enabled: bool
     auto_allow: bool
     allow_unsandboxed: bool
     fail_if_unavailable: bool
     weaker_nested: bool
+    private_cache: bool = True
 
 
 class Sockets(Value):

@@ -6,9 +6,12 @@ The rules, for a place that lies in a writable tree:
 - A name counts at the *level* of the directory that holds it: the root of the writable tree is level 0; ``.git/hooks``
   counts at the level of the directory that holds ``.git``. The deepest writable root above a place is its root.
 - At level 0 a name is protected whether it exists or not. Missing directories on the way to it are protected too, for
-  whoever makes ``.git`` makes ``.git/hooks``: so no command can ``git init`` in the root of a writable tree (in a
-  directory below it can).
-- Some names (``UNKEPT``) are protected at level 0 as below it: where they exist.
+  whoever makes ``.claude`` makes ``.claude/hooks``.
+- A missing ``.git`` at level 0 may be made: the walls show commands a stage in its place, and the repository becomes
+  the host's when they have ended and it was looked at (``stockade.platforms.linux.staging``).
+- Some names (``UNKEPT``) are protected at level 0 as below it: where they exist. Most of them are obeyed in a home
+  directory only. In the user's home a longer list counts (``stockade.policy.home_names``), in every writable tree that
+  holds the home, is it, or lies in it above the name.
 - From level 1 to the search depth a name is protected if it exists. Below ``node_modules`` and inside ``.git`` nothing
   is searched, unless the root itself lies there.
 - In a repository below the root (a ``.git`` with ``refs``, ``objects`` and ``HEAD``) ``hooks`` and ``config`` are
@@ -24,10 +27,13 @@ The rules, for a place that lies in a writable tree:
   ``.git/worktrees/NAME`` its ``config.worktree`` is, whether they exist or not: git obeys whatever appears there.
 - A directory that holds ``refs``, ``objects`` and ``HEAD`` is a repository itself as soon as its ``.git`` is missing or
   spoilt, and git on the host obeys the config in it. So at the root of a writable tree the first of these that is
-  missing is protected (``HEAD`` last, for git finds a file of that name confusing). If none is missing, the entries
-  of ``.git`` are protected there.
+  missing is protected (``HEAD`` last, for git finds a file of that name confusing), unless the user's git is set to
+  take no such directory (``safe.bareRepository``). If none is missing, the entries of ``.git`` are protected there.
 - A *store* is a repository outside the tree that a ``.git`` file leads to (``stockade.policy.git_link``). In it the
   entries of ``.git`` are protected as at the root of a tree, and no other name is.
+- ``sandbox.filesystem.allowProtected`` lifts a name everywhere, or all that is protected at a path and below it. What
+  is found (``find`` and the like) is found all the same, since it shows where repositories are: ``lifted`` leaves it
+  out. What ``protected_by`` and ``protected_in_store`` return is not lifted.
 
 Renaming a directory above a protected place is the matter of the walls (they pin it), not of these names.
 """
@@ -35,121 +41,67 @@ Renaming a directory above a protected place is the matter of the walls (they pi
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
+from stockade.placeholder import STAGE
 from stockade.policy.path_pattern import is_at_or_below, joined, names_of
 from stockade.policy.places import first_missing, follow
+from stockade.policy.protected_names import BARE, HELD, INNER, NAMES, OWN, REPOSITORY, UNKEPT, UNSEARCHED
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
+    from stockade.policy.path_pattern import PathPattern
     from stockade.policy.places import Places
 
-_SHELL: Final = "a shell on the host runs it at its start"
-_EDITOR: Final = "an editor on the host runs what it names"
-_GIT: Final = "git on the host obeys it and can be made to run programs by it"
-_AGENT: Final = "an agent on the host obeys it"
-_WALLS: Final = "it holds what a project denies to commands"
-_OPENED: Final = "an editor on the host that opens this directory runs programs that it names"
-_STARTED: Final = "an agent on the host that starts in this directory obeys it"
-_ELSEWHERE: Final = "git on the host takes hooks and config from where it leads"
-_BARE: Final = "with it the directory would be a repository itself, whose config git on the host obeys"
-
-#: Why each single name is protected.
-NAMES: Final[Mapping[str, str]] = {
-    ".gitconfig": _GIT,
-    ".gitmodules": _GIT,
-    ".bashrc": _SHELL,
-    ".bash_profile": _SHELL,
-    ".zshrc": _SHELL,
-    ".zprofile": _SHELL,
-    ".profile": _SHELL,
-    ".ripgreprc": "ripgrep on the host can be made to run programs by it",
-    ".mcp.json": "an agent on the host starts the servers that it names",
-    ".vscode": _EDITOR,
-    ".idea": _EDITOR,
-    ".zed": _EDITOR,
-    ".helix": _EDITOR,
-}
-#: Directories of which only some entries are protected, and why.
-INNER: Final[Mapping[str, Mapping[str, str]]] = {
-    ".claude": {
-        "commands": _AGENT,
-        "agents": _AGENT,
-        "hooks": "an agent on the host runs what is in it",
-        "settings.json": _AGENT,
-        "settings.local.json": _AGENT,
-    },
-    ".stockade": {"settings.json": _WALLS, "settings.local.json": _WALLS},
-    ".cursor": {"mcp.json": _AGENT, "hooks.json": _AGENT},
-    ".gemini": {"settings.json": _AGENT},
-    ".codex": {"config.toml": _AGENT},
-    ".git": {
-        "hooks": "git on the host runs what is in it",
-        "config": _GIT,
-        "config.worktree": _GIT,
-        "commondir": _ELSEWHERE,
-    },
-}
-#: Names that may be made at the root of a writable tree, too: to keep each of them from being made would fill the
-#: directory with placeholders. What a command makes there is set aside, as it is below the root; but not settings of
-#: ours, for what nobody has trusted in them can only tighten.
-UNKEPT: Final = frozenset({".zed", ".helix", ".cursor", ".gemini", ".codex", ".stockade"})
-#: Names that programs of the host obey in whatever directory they are opened in, with why; made below the root of a
-#: writable tree, they are set aside (``stockade.filesystem.inspection``). Of a directory with entries only those count.
-#: Any setting of an editor may be an extension's that names a program, so its settings count whatever they say. Left
-#: out are names that are obeyed in a home only (shell start-up files, ``.gitconfig``, ``.ripgreprc``), and
-#: ``.gitmodules``, which is data of every repository with submodules: git takes no command from it.
-OBEYED: Final[Mapping[str, Mapping[str, str]]] = {
-    ".mcp.json": {"": "an agent on the host that starts in this directory starts the servers that it names"},
-    ".idea": {"": _OPENED},
-    ".vscode": {"settings.json": _OPENED, "tasks.json": _OPENED, "launch.json": _OPENED, "mcp.json": _OPENED},
-    ".claude": {
-        "commands": _STARTED,
-        "agents": _STARTED,
-        "hooks": _STARTED,
-        "settings.json": _STARTED,
-        "settings.local.json": _STARTED,
-    },
-    ".zed": {"": _OPENED},
-    ".helix": {"": _OPENED},
-    ".cursor": {"mcp.json": _STARTED, "hooks.json": _STARTED},
-    ".gemini": {"settings.json": _STARTED},
-    ".codex": {"config.toml": _STARTED},
-}
-#: Every (folded) name at which something is protected.
-HELD: Final = frozenset((*NAMES, *INNER))
-#: What ``sandbox.filesystem.allowGitConfig`` lifts.
-CONFIGS: Final = frozenset({"config", "config.worktree"})
 #: What a linked worktree keeps for itself, of all these.
 _OF_A_WORKTREE: Final = (["config.worktree"], ["commondir"])
 #: What git would obey in a repository below the root of a tree, and what must not be made there.
 _OF_A_REPOSITORY: Final = ("hooks", "config", "config.worktree")
-#: What makes a directory a repository.
-_REPOSITORY: Final = ("refs", "objects", "HEAD")
-#: Directories below which nothing is searched.
-UNSEARCHED: Final = frozenset({"node_modules", ".git"})
+#: Where names of a home begin that are no hidden ones.
+_PLAIN_TOPS: Final = frozenset({"bin", "go", "library", "miniconda3", "anaconda3", "miniforge3"})
 _GIT_FILE: Final = "git on the host takes its repository from it"
 
 
 class Search(Value):
-    """How far protected names are looked for, and whether the configs of git are among them."""
+    """How far protected names are looked for, and what of them does not count.
+
+    ``lifted`` are names that the settings lift everywhere, ``spared`` the places where they lift all. ``homes`` are the
+    places of the user's home. ``bare``: git on the host takes a directory for a repository that looks like one.
+    ``said`` is what allows name before any wildcard; without it every writable tree counts as named.
+    """
 
     depth: int
-    allow_git_config: bool = False
+    lifted: frozenset[str] = frozenset()
+    homes: tuple[str, ...] = ()
+    bare: bool = True
+    spared: tuple[PathPattern, ...] = ()
+    said: tuple[str, ...] = ()
+
+    def says(self, path: str) -> bool:
+        """Tell whether somebody named a path, or something in it, to be opened; a wildcard names nothing."""
+        return not self.said or any(is_at_or_below(word, path) for word in self.said)
 
     def inner(self, name: str) -> Mapping[str, str]:
         """Return the protected entries of the directory with this (folded) name."""
         entries = INNER.get(name, {})
-        if name == ".git" and self.allow_git_config:
-            return {entry: why for entry, why in entries.items() if entry not in CONFIGS}
-        return entries
+        if not self.lifted:
+            return entries
+        return {entry: why for entry, why in entries.items() if f"{name}/{entry}" not in self.lifted}
+
+    def lifts(self, protection: Protection) -> bool:
+        """Tell whether the settings lift a protection."""
+        if protection.name in self.lifted:
+            return True
+        if not self.spared or protection.name.startswith(f"{OWN}/"):
+            return False
+        return any(form.depth_on(protection.place) is not None for form in self.spared)
 
 
 class Protection(Value):
     """What protects a place: the name, where it is, what it leads to, and why it matters.
 
     ``path`` is the name's own path, or the highest missing directory on the way to it; ``place`` is where that leads.
-    ``lifted_by`` names the setting that would lift it, if there is one.
+    ``lifted_by`` is the entry of ``allowProtected`` that lifts it, if that is not the name.
     """
 
     name: str
@@ -159,6 +111,13 @@ class Protection(Value):
     lifted_by: str = ""
 
 
+def lifted(found: Iterable[Protection], search: Search) -> Iterable[Protection]:
+    """Return protections without those that the settings lift."""
+    if not search.lifted and not search.spared:
+        return found
+    return (protection for protection in found if not search.lifts(protection))
+
+
 def protected_by(place: str, root: str, search: Search, places: Places) -> Protection | None:
     """Return what protects a place in the writable tree at ``root``, ``None`` if nothing does.
 
@@ -166,13 +125,23 @@ def protected_by(place: str, root: str, search: Search, places: Places) -> Prote
     """
     names = names_of(place)
     top = len(names_of(root))
+    for home in search.homes:
+        if is_at_or_below(place, home) and _reaches(root, home):
+            from stockade.policy.home_names import protected_in_home
+
+            own = protected_in_home(place, root, home, search, places)
+            if own is not None:
+                return own
     own = _as_repository(root, names[top:], search, places)
     if own is not None:
         return own
     for depth in range(min(len(names), top + search.depth + 1)):
         if not UNSEARCHED.isdisjoint(name.casefold() for name in names[top:depth]):
             return None
-        protection = _held(names[:depth], names[depth:], search, places, at_root=depth <= top)
+        # A name that the root itself bears, or that stands above it, counts in any case.
+        first = names[depth].casefold()
+        at_root = (depth < top and first in NAMES) or (depth <= top and first not in UNKEPT)
+        protection = _held(names[:depth], names[depth:], search, places, at_root=at_root)
         if protection is not None:
             return protection
     return None
@@ -189,13 +158,28 @@ def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
     """Yield what names above the writable tree at ``root``, or its own name, protect at it or in it."""
     names = names_of(root)
     for depth, name in enumerate(names, start=1):
-        for found in _around(joined(names[:depth]), name.casefold(), search, places):
+        for found in _around(joined(names[:depth]), name.casefold(), places):
             if is_at_or_below(root, found.path):
                 yield found.but(path=root, place=root)
             elif is_at_or_below(found.path, root):
                 yield found
+    for home in search.homes:
+        if _reaches(root, home):
+            from stockade.policy.home_names import find_in_home
+
+            yield from find_in_home(home, root, places, search)
     if not _is_in_git(root) and _is_repository(root, places):
-        yield from find_in_store(root, search, places)
+        yield from find_in_store(root, places)
+
+
+def _reaches(root: str, home: str) -> bool:
+    """Tell whether a writable tree may hold names of a home; a project in it does not."""
+    if is_at_or_below(home, root):
+        return True
+    if not is_at_or_below(root, home):
+        return False
+    first = names_of(root)[len(names_of(home))]
+    return first.startswith(".") or first.casefold() in _PLAIN_TOPS
 
 
 def _as_repository(root: str, names: list[str], search: Search, places: Places) -> Protection | None:
@@ -205,15 +189,17 @@ def _as_repository(root: str, names: list[str], search: Search, places: Places) 
     missing = _unmade(root, places)
     if missing is None:
         return _within(".git", root, names, search, places, at_root=True)
+    if not search.bare or search.lifts(missing):
+        return None
     return missing if missing.path == joined([*names_of(root), *names[:1]]) else None
 
 
 def _unmade(root: str, places: Places) -> Protection | None:
     """Return what must not be made, or the directory ``root`` would be a repository; ``None`` if it is one."""
-    for name in _REPOSITORY:
+    for name in REPOSITORY:
         path = _below(root, name)
         if not places.exists(path):
-            return Protection(name, path, path, _BARE)
+            return Protection(name, path, path, BARE)
     return None
 
 
@@ -226,15 +212,15 @@ def _is_in_git(root: str) -> bool:
     return any(name.casefold() == ".git" for name in names_of(root))
 
 
-def _around(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
+def _around(path: str, folded: str, places: Places) -> Iterator[Protection]:
     if folded in NAMES:
         yield Protection(folded, path, path, NAMES[folded])
     elif folded in INNER and places.is_directory(path):
         if folded not in UNKEPT:
-            yield from _absent_entries(folded, path, search, places)
-        yield from _entries(folded, path, [], search, places)
+            yield from _absent_entries(folded, path, places)
+        yield from _entries(folded, path, [], places)
     elif folded == ".git" and places.exists(path):
-        yield Protection(".git", path, path, _GIT_FILE)
+        yield _git_file(path, path)
 
 
 def protected_in_store(place: str, store: str, search: Search, places: Places) -> Protection | None:
@@ -242,26 +228,30 @@ def protected_in_store(place: str, store: str, search: Search, places: Places) -
     return _within(".git", store, names_of(place)[len(names_of(store)) :], search, places, at_root=True)
 
 
-def find_in_store(store: str, search: Search, places: Places) -> Iterator[Protection]:
+def find_in_store(store: str, places: Places) -> Iterator[Protection]:
     """Yield every protection in the repository ``store``: the missing ones too."""
-    yield from _absent_entries(".git", store, search, places)
-    yield from _entries(".git", store, [], search, places)
+    yield from _absent_entries(".git", store, places)
+    yield from _entries(".git", store, [], places)
 
 
 def _held(above: list[str], names: list[str], search: Search, places: Places, *, at_root: bool) -> Protection | None:
     """Judge the first of ``names`` as an entry of the directory ``above``."""
     first = names[0].casefold()
     path = joined([*above, names[0]])
-    at_root = at_root and first not in UNKEPT
+    found: Protection | None = None
     if first in NAMES:
-        return Protection(first, path, path, NAMES[first]) if at_root or places.exists(path) else None
-    if first not in INNER:
-        return None
-    if at_root and not places.exists(path):
-        return _inner(first, next(iter(INNER[first])), path)
-    if first == ".git" and places.exists(path) and not places.is_directory(path):
-        return Protection(".git", path, path, _GIT_FILE)
-    return _within(first, path, names[1:], search, places, at_root=at_root)
+        found = Protection(first, path, path, NAMES[first]) if at_root or places.exists(path) else None
+    elif first in INNER:
+        if at_root and first == ".git" and _is_unborn(path, places):
+            return None
+        if at_root and not places.exists(path):
+            # Who may make all that is protected in it may make it.
+            found = next((_inner(first, name, path) for name in search.inner(first)), None)
+        elif first == ".git" and places.exists(path) and not places.is_directory(path):
+            found = _git_file(path, path)
+        else:
+            return _within(first, path, names[1:], search, places, at_root=at_root)
+    return None if found is None or search.lifts(found) else found
 
 
 def _within(
@@ -276,7 +266,9 @@ def _within(
         above = joined([*names_of(path), *names[: length - 1]])
         kept = at_root if length == 1 else _is_kept(folded[:length], above, places)
         if kept or places.exists(found) or (length == 1 and first == ".git" and _is_missed(folded[0], path, places)):
-            return _inner(first, folded[length - 1], found)
+            protection = _inner(first, folded[length - 1], found)
+            if not search.lifts(protection):
+                return protection
     return None
 
 
@@ -312,12 +304,15 @@ def _has_worktree_config(directory: str, places: Places) -> bool:
 
 
 def _inner(first: str, name: str, path: str, place: str = "") -> Protection:
-    lifted_by = "sandbox.filesystem.allowGitConfig" if first == ".git" and name in CONFIGS else ""
-    return Protection(f"{first}/{name}", path, place or path, INNER[first][name], lifted_by)
+    return Protection(f"{first}/{name}", path, place or path, INNER[first][name])
 
 
-def _absent_entries(first: str, directory: str, search: Search, places: Places) -> Iterator[Protection]:
-    for name in search.inner(first):
+def _git_file(path: str, place: str) -> Protection:
+    return Protection(".git", path, place, _GIT_FILE, place)
+
+
+def _absent_entries(first: str, directory: str, places: Places) -> Iterator[Protection]:
+    for name in INNER[first]:
         path = joined([*names_of(directory), name])
         if not places.exists(path):
             yield _inner(first, name, path)
@@ -329,12 +324,14 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
         path = joined([*names_of(root), name])
         if name not in UNKEPT and not places.exists(path):
             yield Protection(name, path, path, why)
-    unmade = None if _is_in_git(root) else _unmade(root, places)
+    unmade = None if _is_in_git(root) or not search.bare else _unmade(root, places)
     if unmade is not None:
         yield unmade
     for first in (name for name in INNER if name not in UNKEPT):
-        for name in search.inner(first):
+        for name in INNER[first]:
             path = joined([*names_of(root), first, name])
+            if first == ".git" and is_staged(root, places):
+                continue
             trail = follow(path, places)
             missing = None if trail.looped else first_missing(trail.place, places)
             if missing is not None:
@@ -344,53 +341,63 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
                 )
 
 
+def is_staged(root: str, places: Places) -> bool:
+    """Tell whether a repository that commands make at the root of a writable tree is looked at before it counts."""
+    return not _is_in_git(root) and places.is_directory(root) and _is_unborn(_below(root, ".git"), places)
+
+
+def _is_unborn(path: str, places: Places) -> bool:
+    """Tell whether a ``.git`` is missing, or an empty directory, which is no repository; a stage may be in it."""
+    return not places.exists(path) or (places.is_directory(path) and set(places.names(path)) <= {STAGE})
+
+
 def _find(directory: str, level: int, search: Search, places: Places) -> Iterator[Protection]:
     for name in places.names(directory):
         path, folded = joined([*names_of(directory), name]), name.casefold()
         if folded in HELD:
-            yield from held_at(path, folded, search, places)
+            yield from held_at(path, folded, places)
         if folded not in UNSEARCHED and level < search.depth and places.is_directory(path):
             yield from _find(path, level + 1, search, places)
 
 
-def held_at(path: str, folded: str, search: Search, places: Places) -> Iterator[Protection]:
+def held_at(path: str, folded: str, places: Places) -> Iterator[Protection]:
     """Yield the protections at one existing entry of a searched directory; ``folded`` is its name, one of ``HELD``."""
     if folded in NAMES:
         yield Protection(folded, path, _place(path, places), NAMES[folded])
     else:
-        yield from _find_inner(folded, path, search, places)
+        yield from _find_inner(folded, path, places)
 
 
-def _find_inner(first: str, path: str, search: Search, places: Places) -> Iterator[Protection]:
+def _find_inner(first: str, path: str, places: Places) -> Iterator[Protection]:
     place = _place(path, places)
     if first == ".git" and not places.is_directory(path):
         # The link itself; what it leads to is searched below, if it is a repository.
-        yield Protection(".git", path, path, _GIT_FILE)
+        yield _git_file(path, path)
         if not places.is_directory(place):
-            yield Protection(".git", path, place, _GIT_FILE)
+            yield _git_file(path, place)
             return
-    yield from _entries(first, place, [], search, places)
+    yield from _entries(first, place, [], places)
     if first == ".git":
         listed = places.names(place)
-        for name in search.inner(first):
+        for name in INNER[first]:
             if name not in listed and _is_missed(name, place, places):
                 yield _inner(first, name, _below(place, name))
 
 
-def _entries(first: str, directory: str, above: list[str], search: Search, places: Places) -> Iterator[Protection]:
+def _entries(first: str, directory: str, above: list[str], places: Places) -> Iterator[Protection]:
     listed = places.names(directory)
     if above:
         spelled = {name.casefold() for name in listed}
-        for name in search.inner(first):
+        for name in INNER[first]:
             if name not in spelled and _is_kept([*above, name], directory, places):
                 yield _inner(first, name, _below(directory, name))
-    entries = search.inner(first)
+    entries = INNER[first]
     for name in listed:
         path, names = _below(directory, name), [*above, name.casefold()]
         if _is_inner(first, names, entries):
             yield _inner(first, names[-1], path, _place(path, places))
         elif first == ".git" and names[0] in ("modules", "worktrees") and places.is_directory(path):
-            yield from _entries(first, path, names, search, places)
+            yield from _entries(first, path, names, places)
 
 
 def _place(path: str, places: Places) -> str:

@@ -71,6 +71,30 @@ def tidy(place: str) -> str:
     return "/" + os.path.normpath(place).lstrip("/")  # POSIX leaves two leading slashes a meaning of their own
 
 
+def database_home() -> str:
+    """Return this user's home by the user database; "" for a user without an entry, or without a home in it."""
+    import pwd
+
+    try:
+        home = pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError:
+        return ""
+    return tidy(home) if os.path.isabs(home) else ""
+
+
+def holds(directory: str, home: str) -> bool:
+    """Tell whether a directory is a home or lies above it, whatever both are called."""
+    inside = f"{directory.rstrip('/')}/"
+    return f"{home}/".startswith(inside) or any(_is_same(directory, place) for place in upwards(os.path.realpath(home)))
+
+
+def _is_same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except (OSError, ValueError):
+        return False
+
+
 def _target(path: str) -> str | None:
     try:
         return os.readlink(path)

@@ -146,7 +146,8 @@ ALLOW_WRITE: Final = Key[Texts](
     Kind.TEXTS,
     (),
     Loosens.ALWAYS,
-    "Paths that commands may write.",
+    "Paths that commands may write, besides the working directory, which is not among them where it is your home "
+    "directory or holds it.",
     placed=True,
 )
 DENY_WRITE: Final = Key[Texts](
@@ -178,16 +179,27 @@ ALLOW_GIT_CONFIG: Final = Key(
     Kind.FLAG,
     False,
     Loosens.WHEN_TRUE,
-    "Lift the protection of .git/config and .git/config.worktree, so that `git config` works inside.",
+    'Lift the protection of .git/config and .git/config.worktree, so that `git config` works inside; short for ".git/'
+    'config" in allowProtected.',
 )
 ALLOW_PROTECTED: Final = Key[Texts](
     "sandbox.filesystem.allowProtected",
     Kind.TEXTS,
     (),
     Loosens.ALWAYS,
-    "Paths below a writable root where commands may leave what programs of the host obey: repositories with hooks or "
-    "config of any kind, settings of editors and agents. What exists when a command starts stays protected.",
+    "Protected names (such as .vscode, .gitmodules, .mcp.json, .claude/commands, .git/config, .git/hooks) that "
+    "commands may write in every writable place, and paths (./packages/x) at and below which they may write all of "
+    "them. Programs of the host obey what is in them. Stockade's own settings and installation stay closed.",
     placed=True,
+)
+PRIVATE_TMP: Final = Key(
+    "sandbox.filesystem.privateTmp",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_TRUE,
+    "Linux: commands may write in /tmp. What they write there is the session's own and goes with it; what the host has "
+    "there can be read and stays as it is. When false, with allowAllUnixSockets, or where the kernel allows no such "
+    "thing, /tmp is read-only.",
 )
 ALLOW_OWN_INSTALLATION: Final = Key(
     "sandbox.filesystem.dangerouslyAllowOwnInstallation",
@@ -196,6 +208,14 @@ ALLOW_OWN_INSTALLATION: Final = Key(
     Loosens.WHEN_TRUE,
     "For developers of Stockade: commands may change the very program that builds their walls, where it lies in a "
     "writable place.",
+)
+PRIVATE_CACHE: Final = Key(
+    "sandbox.filesystem.privateCache",
+    Kind.FLAG,
+    True,
+    Loosens.WHEN_TRUE,
+    "Package managers keep their caches from one session to the next, in a place of this project's own that no other "
+    "project's commands and no program of the host use. When false, caches go with the session.",
 )
 IGNORE_VIOLATIONS: Final = Key[dict[str, Texts]](
     "sandbox.ignoreViolations",
@@ -269,7 +289,9 @@ CATALOG: Final[Mapping[str, Key[object]]] = {
         ALLOW_READ,
         ALLOW_GIT_CONFIG,
         ALLOW_PROTECTED,
+        PRIVATE_TMP,
         ALLOW_OWN_INSTALLATION,
+        PRIVATE_CACHE,
         IGNORE_VIOLATIONS,
         WEAKER_NESTED,
         RIPGREP_COMMAND,
@@ -294,7 +316,9 @@ MANAGED_ONLY: Final = (ALLOW_FLAG_SETTINGS,)
 #: - autoAllowBashIfSandboxed, allowUnsandboxedCommands: who is asked, and whether; a lock is made of them, so that who
 #:   cares sets them, and a higher layer wins.
 #: - allowLocalBinding: the host comes in by a port, nothing goes out by it.
+#: - privateTmp: what commands write there never reaches the host.
 #: - ignoreViolations: what is said, not what is allowed.
+#: - privateCache: what commands keep is read by commands of the same project, which write the project anyway.
 #: - ripgrep: accepted for files of other tools; no program is started for it (``stockade.filesystem.search``).
 LEAVING: Final = (
     ENABLED,  # false: no walls at all

@@ -17,7 +17,7 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.errors import SettingsError
-from stockade.placeholder import is_placeholder
+from stockade.placeholder import is_kept
 
 LIMIT: Final = 1 << 20
 _KINDS: Final = {
@@ -49,7 +49,7 @@ def read_content(file: str) -> Content | None:
             return None  # a sandbox that runs here keeps the name
         raise _unreadable(file, error) from None
     try:
-        return _read(descriptor, file)
+        return _read(descriptor, file) if is_there(file) else None
     except OSError as error:
         raise _unreadable(file, error) from None
     finally:
@@ -59,7 +59,7 @@ def read_content(file: str) -> Content | None:
 def is_there(file: str) -> bool:
     """Tell whether something has this name. What cannot be looked at counts as there: reading it will say why."""
     try:
-        return not is_placeholder(os.lstat(file))
+        return not is_kept(file)
     except (FileNotFoundError, NotADirectoryError):
         return False
     except (OSError, ValueError):

@@ -6,19 +6,11 @@ Few runs need to know, and a database may be across a network: it is asked only 
 from __future__ import annotations
 
 import os
-import pwd
 
 from stockade.escape import escape
-from stockade.settings.ancestors import tidy
+from stockade.settings.ancestors import database_home
 
-
-def database_home() -> str:
-    """Return this user's home by the user database; "" for a user without an entry, or without a home in it."""
-    try:
-        home = pwd.getpwuid(os.getuid()).pw_dir
-    except KeyError:
-        return ""
-    return tidy(home) if os.path.isabs(home) else ""
+__all__ = ["borrowed", "database_home", "is_users_home"]
 
 
 def is_users_home(home: str) -> bool:

@@ -25,7 +25,7 @@ from contextlib import contextmanager, suppress
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 from stockade.escape import escape
-from stockade.placeholder import is_placeholder
+from stockade.placeholder import is_kept
 from stockade.settings.content import LIMIT
 from stockade.settings.decode import decode
 from stockade.settings.edit import NEW, plan_edit
@@ -280,6 +280,6 @@ def _failure(file: str, error: OSError) -> StockadeError:
 def _is_kept(path: str) -> bool:
     """Tell whether a sandbox keeps a name from being made."""
     try:
-        return is_placeholder(os.lstat(path))
+        return is_kept(path)
     except OSError:
         return False
