@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ from stockade.filesystem import memory as module
 from stockade.filesystem.inotify import Event, Inotify
 from stockade.filesystem.memory import Memory
 from stockade.filesystem.terrain import EVERYTHING, Interest
+from stockade.placeholder import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -170,4 +172,52 @@ def test_a_directory_that_is_not_watched_takes_what_is_below_with_it(
     (top / "d" / "e" / "x").mkdir(parents=True)
     assert memory.refresh()
     assert memory.names(f"{top}/d/e") == ("x",)
+    memory.close()
+
+
+def _keep(directory: Path) -> None:
+    directory.mkdir()
+    os.utime(directory, ns=(MARK, MARK))
+
+
+def test_a_directory_that_only_keeps_its_name_is_there_once_something_is_in_it(memory: Memory, top: Path) -> None:
+    _keep(top / "d" / ".vscode")
+    path = f"{top}/d/.vscode"
+    assert (memory.exists(path), memory.is_directory(path)) == (False, False)
+    assert memory.entries(f"{top}/d", EVERYTHING) == (("e", "directory"),)
+    assert (path, ()) in tuple(memory.listed())
+    memory.refresh()
+    (top / "d" / ".vscode" / "tasks.json").touch()
+    os.utime(top / "d" / ".vscode", ns=(MARK, MARK))
+    assert memory.refresh()
+    assert memory.is_directory(path)
+    assert memory.names(f"{top}/d") == (".vscode", "e")
+    assert memory.names(path) == ("tasks.json",)
+
+
+def test_that_a_name_is_kept_or_no_longer_is_no_reason_for_another_plan(top: Path) -> None:
+    memory = Memory()
+    path = f"{top}/d/.vscode"
+    assert not memory.exists(path)
+    assert memory.names(f"{top}/d") == ("e",)
+    for _ in range(2):
+        _keep(top / "d" / ".vscode")
+        assert not memory.refresh()
+        assert memory.take_news().replaced == set()
+        os.rmdir(path)
+        assert not memory.refresh()
+        assert memory.take_news().replaced == set()
+    assert not memory.exists(path)
+    memory.close()
+
+
+def test_what_comes_after_a_kept_name_was_seen_is_noticed(top: Path) -> None:
+    memory = Memory()
+    path = f"{top}/d/.vscode"
+    assert not memory.exists(path)
+    _keep(top / "d" / ".vscode")
+    assert not memory.refresh()
+    (top / "d" / ".vscode" / "x").touch()
+    assert memory.refresh()
+    assert memory.is_directory(path)
     memory.close()

@@ -14,7 +14,7 @@ from stockade.policy.files import Access, FileRules, FileVerdict, Ground, Reason
 from stockade.policy.name_glob import escaped
 from stockade.policy.path_pattern import PathPattern, is_at_or_below
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import INNER, NAMES, UNKEPT
+from stockade.policy.protected_names import INNER, NAMES, UNKEPT
 from stockade.settings.layer import Layer, Origin, Sourced
 
 MakeTree = Callable[..., Terrain]
@@ -67,6 +67,44 @@ HELD: Final = {"writable /w", *(f"pin /w/{first}" for first in INNER), "absent /
 def _short(plan: Plan) -> set[str]:
     mounts = {f"{mount.operation.value} {mount.path}" for mount in plan.mounts}
     return mounts | {f"absent {placeholder.path}" for placeholder in plan.placeholders}
+
+
+@pytest.mark.parametrize(
+    ("entries", "rules", "expected"),
+    [
+        pytest.param({"/p/": None}, _rules(), {"private /p"}, id="alone"),
+        pytest.param({}, _rules(), set(), id="missing"),
+        pytest.param({"/p": None}, _rules(), set(), id="a file"),
+        pytest.param({"/p": "/q", "/q/": None}, _rules(), {"private /q"}, id="a link"),
+        pytest.param({"/p/": None}, _rules(deny=("/p",)), set(), id="denied"),
+        pytest.param({"/p/": None}, _rules(deny=("/",)), set(), id="denied with everything"),
+        pytest.param({"/p/": None}, _rules(hide=("/p",)), {"hidden /p"}, id="hidden"),
+        pytest.param({"/p/s/": None}, _rules(hide=("/p/s",)), {"private /p", "hidden /p/s"}, id="a secret"),
+        pytest.param({"/p/s": None}, _rules(deny=("/p/s",)), {"private /p", "read-only /p/s"}, id="a denied file"),
+        pytest.param({"/p/": None}, _rules(deny=("/p/s/t",)), {"private /p", "absent /p/s"}, id="a denied name"),
+        pytest.param({"/p/s": None}, _rules(deny=("/p/s/t",)), {"private /p"}, id="a name below a file"),
+        pytest.param(
+            {"/p/s/a": None, "/p/": None},
+            _rules(hide=("/p/s",), show=("/p/s/a",)),
+            {"private /p", "hidden /p/s", "read-only /p/s/a"},
+            id="shown again",
+        ),
+    ],
+)
+def test_a_private_place_is_planned_as_any_other(
+    tree: MakeTree,
+    entries: Mapping[str, str | None],
+    rules: FileRules,
+    expected: set[str],
+) -> None:
+    assert _short(make_plan(rules.but(private="/p"), tree(entries))) == expected
+
+
+def test_what_is_opened_in_a_private_place_is_the_real_one(tree: MakeTree) -> None:
+    entries = {"/p/w/": None, **{f"/p{path}": None for path in FULL}}
+    found = _short(make_plan(_rules("/p/w").but(private="/p"), tree(entries)))
+    assert {"private /p", "writable /p/w"} <= found
+    assert "private /p" not in _short(make_plan(_rules("/p").but(private="/p"), tree(entries)))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +277,7 @@ def test_a_root_that_is_a_repository_guards_itself(tree: MakeTree) -> None:
 
 def test_the_whole_disk(tree: MakeTree) -> None:
     plan = make_plan(_rules("/", deny=("/etc",), depth=1), tree({"/etc/x": None, "/a/b": None}))
-    assert {"writable /", "read-only /etc", "absent /.bashrc"} <= _short(plan)
+    assert {"writable /", "read-only /etc", "absent /.vscode"} <= _short(plan)
     assert plan.notes == ("/proc, /dev and /sys stay closed although everything else is open",)
 
 
@@ -252,6 +290,7 @@ def test_each_line_has_its_reason(tree: MakeTree) -> None:
         'pin       "/w/a/d": it holds "/w/a/d/x"',
         'read-only "/w/a/d/x": writing is denied by "a/l" of s.json (user)',
         'link      "/w/a/l": writing is denied by "a/l" of s.json (user)',
+        'staged    "/w/a/.git": a repository that commands make here is looked at before git on the host sees it',
         'absent    "/w/a/no": writing is denied by "a/no" of s.json (user)',
     ]
     assert 'read-only "/w/a/.bashrc": .bashrc is protected: a shell on the host runs it at its start' in str(plan)
@@ -269,7 +308,7 @@ def test_the_common_directory_is_held_by_a_file_that_git_can_read(tree: MakeTree
     entries = {path: target for path, target in FULL.items() if path != "/w/.git/commondir"}
     plan = make_plan(_rules("."), tree(entries))
     why = ".git/commondir is protected: git on the host takes hooks and config from where it leads"
-    assert plan.placeholders[0] == Placeholder("/w/.git/commondir", why, "/w", ".\n")
+    assert plan.placeholders[0] == Placeholder("/w/.git/commondir", why, "/w", ".\n", "file")
 
 
 @pytest.mark.parametrize(
@@ -392,7 +431,8 @@ class Walls:
         place = follow(path, self.disk).place
         if self.is_held_link(path):
             return False
-        absent = any(is_at_or_below(place, each.path) for each in self.plan.placeholders)
+        kept = (each for each in self.plan.placeholders if not each.staged)
+        absent = any(is_at_or_below(place, each.path) for each in kept)
         opened = self.mode(place) is Operation.WRITABLE and not absent
         return self.readable(path) and opened and not self.below_a_file(place)
 

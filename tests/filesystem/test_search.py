@@ -20,7 +20,8 @@ names = st.sampled_from(["a", "b", ".git", ".GIT", "hooks", "config", "modules",
 others = st.sampled_from(["node_modules", ".claude", "agents", "commondir", "w"])
 paths = st.lists(names | others, min_size=1, max_size=6).map(lambda some: "/" + "/".join(some))
 entries = st.dictionaries(paths, st.none() | paths, min_size=1, max_size=15)
-searches = st.builds(Search, st.integers(0, 4), st.booleans())
+homes = st.lists(st.sampled_from(["/", "/a", "/w", "/a/b"]), max_size=2).map(tuple)
+searches = st.builds(Search, st.integers(0, 4), homes=homes, bare=st.booleans())
 
 
 @given(entries, searches, st.sampled_from(["/", "/a", "/a/.git", "/.git", "/w", "/a/.bashrc"]))

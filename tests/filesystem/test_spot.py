@@ -9,7 +9,7 @@ from stockade.filesystem.finding import Memo
 from stockade.filesystem.plan import Mount, Operation, Plan
 from stockade.filesystem.repository_inspection import RepositoryInspection
 from stockade.filesystem.spot import look_at_spot
-from stockade.policy.protected import OBEYED
+from stockade.policy.protected_names import OBEYED
 
 if TYPE_CHECKING:
     from pathlib import Path

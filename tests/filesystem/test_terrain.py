@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.filesystem.terrain import EVERYTHING, Interest, Land
+from stockade.placeholder import MARK
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,3 +49,19 @@ def test_a_placeholder_is_not_there(top: Path) -> None:
 def test_what_is_no_directory_has_no_entries(top: Path, path: str) -> None:
     assert LAND.entries(f"{top}/{path}", EVERYTHING) == ()
     assert not LAND.exists(f"{top}/no")
+
+
+def test_an_empty_directory_or_file_that_only_keeps_its_name_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / ".vscode").mkdir()
+    (tmp_path / ".bashrc").touch()
+    land = Land()
+    assert land.names(str(tmp_path)) == (".bashrc", ".vscode")
+    for name in (".vscode", ".bashrc"):
+        os.utime(tmp_path / name, ns=(MARK, MARK))
+    assert land.names(str(tmp_path)) == ()
+    assert not land.is_directory(f"{tmp_path}/.vscode")
+    assert not any(land.exists(f"{tmp_path}/{name}") for name in (".vscode", ".bashrc"))
+    assert land.kept == {f"{tmp_path}/.vscode"}
+    (tmp_path / ".vscode" / "x").touch()
+    os.utime(tmp_path / ".vscode", ns=(MARK, MARK))
+    assert land.is_directory(f"{tmp_path}/.vscode")

@@ -18,7 +18,9 @@ class Cover:
         """Take the plan that a jail was built for."""
         self.plan = plan
         self._modes = {mount.path: mount.operation for mount in plan.mounts if mount.operation is not Operation.PIN}
-        self._kept = {placeholder.path for placeholder in plan.placeholders}
+        # What commands make on a stage becomes the host's when they have ended, and is looked at then.
+        self._kept = {placeholder.path for placeholder in plan.placeholders if not placeholder.staged}
+        self.staged = {placeholder.path for placeholder in plan.placeholders if placeholder.staged}
         #: The writable places, outermost first.
         self.roots = tuple(mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE)
 
@@ -32,13 +34,14 @@ class Cover:
                 if lifted._modes.get(covered) is not Operation.WRITABLE:
                     lifted._modes.pop(covered, None)
                 lifted._kept.discard(covered)
+        lifted.staged -= paths
         return lifted
 
     def root_of(self, path: str) -> str | None:
         """Return the writable place that a path lies in, ``None`` if commands could not change what is there."""
-        if path in self._kept:
-            return None
         while True:
+            if path in self._kept:
+                return None  # nor what is in it: that the host has put there
             mode = self._modes.get(path)
             if mode is not None:
                 return path if mode is Operation.WRITABLE else None
@@ -62,7 +65,7 @@ class Covers:
     def covers(self, directory: str, name: str) -> bool:
         """Tell whether what programs obey at a name was there before; of a ``.git``, its hooks stand for all of it."""
         path = f"{directory}/{name}"
-        if self.root_of(path) is None:
+        if self.root_of(path) is None or all(path in cover.staged for cover in self._covers):
             return True
         return name == ".git" and self.root_of(f"{path}/hooks") is None
 

@@ -18,6 +18,7 @@ import os
 import stat
 
 from stockade.annotation import Final, Self
+from stockade.placeholder import is_kept
 from stockade.policy.git_judgement import ASIDE, LARGEST
 from stockade.suppress import suppress
 
@@ -52,6 +53,10 @@ class Handle:
                 handle = below
         return handle
 
+    def fileno(self) -> int:
+        """Return the descriptor; only its path may be asked of it."""
+        return self._descriptor
+
     def below(self, name: str) -> Handle | None:
         """Open a directory in this one, ``None`` if it is none."""
         try:
@@ -66,10 +71,29 @@ class Handle:
         except (OSError, ValueError):
             return None
 
+    def is_kept(self, name: str) -> bool:
+        """Tell whether an entry is there only to keep its name from being made."""
+        try:
+            return is_kept(name, self._descriptor)
+        except (OSError, ValueError):
+            return False
+
     def is_link(self, name: str) -> bool:
         """Tell whether an entry is a link."""
         status = self.status(name)
         return status is not None and stat.S_ISLNK(status.st_mode)
+
+    def leads_to_ref(self, name: str) -> bool:
+        """Tell whether an entry is a link that git takes for a symbolic ref."""
+        try:
+            text = os.readlink(name, dir_fd=self._descriptor)
+        except OSError:
+            return False
+        return text.startswith("refs/") and ".." not in text
+
+    def changed(self) -> int:
+        """Return when it was last changed or moved, in nanoseconds of the epoch."""
+        return os.fstat(self._descriptor).st_ctime_ns
 
     def identity(self) -> tuple[int, int]:
         """Return device and inode."""
@@ -107,16 +131,34 @@ class Handle:
             os.close(descriptor)
         return found if len(found) <= most else None
 
+    def kinds(self, most: int) -> tuple[list[str], list[str]] | None:
+        """Return the names of what is neither file, directory nor socket, and those of the directories.
+
+        ``None`` if it cannot be listed or has more than ``most`` entries. One that a command has closed is opened for
+        a while: git only needs to pass it.
+        """
+        try:
+            try:
+                return _kinds(self._descriptor, most)
+            except PermissionError:
+                with self.writable():
+                    return _kinds(self._descriptor, most)
+        except OSError:
+            return None
+
     def writable(self) -> _Writable:
         """Return what makes the directory writable to its owner for a while: a command may have closed it."""
         return _Writable(self._descriptor)
 
-    def set_aside(self, name: str) -> str:
-        """Give an entry a name that no program looks for, and return that; raise ``OSError`` if it cannot be."""
+    def set_aside(self, name: str, end: str = "") -> str:
+        """Give an entry a name that no program looks for, and return that; raise ``OSError`` if it cannot be.
+
+        Where a command can have git look for any name but some, ``end`` makes it one of these.
+        """
         for attempt in range(1, _ATTEMPTS):
             # A command may have taken the first names; the later ones nobody can guess.
             number = attempt if attempt <= _COUNTED else int.from_bytes(os.urandom(6), "big")
-            aside = f"{name}{ASIDE}{number}"
+            aside = f"{name}{ASIDE}{number}{end}"
             status = os.stat(name, dir_fd=self._descriptor, follow_symlinks=False)
             directory = stat.S_ISDIR(status.st_mode)
             try:
@@ -181,6 +223,28 @@ class _Writable:
         if self._mode & stat.S_IRWXU != stat.S_IRWXU:
             with suppress(OSError):  # it is another user's: what is to be done in it will say so
                 os.chmod(self._path, mode)
+
+
+def _kinds(directory: int, most: int) -> tuple[list[str], list[str]] | None:
+    strange: list[str] = []
+    directories: list[str] = []
+    listed = os.open(".", _LISTED, dir_fd=directory)
+    try:
+        with os.scandir(listed) as entries:
+            for number, entry in enumerate(entries):
+                if number >= most:
+                    return None
+                if entry.is_dir(follow_symlinks=False):
+                    directories.append(entry.name)
+                elif not entry.is_file(follow_symlinks=False) and not _is_socket(entry):
+                    strange.append(entry.name)
+    finally:
+        os.close(listed)
+    return strange, directories
+
+
+def _is_socket(entry: os.DirEntry[str]) -> bool:
+    return not entry.is_symlink() and stat.S_ISSOCK(entry.stat(follow_symlinks=False).st_mode)
 
 
 def _all_of(descriptor: int, size: int, limit: int) -> bytes | None:

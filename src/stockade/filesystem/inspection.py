@@ -15,11 +15,13 @@ here, and what a program of the host would obey is set aside under another name.
 from __future__ import annotations
 
 import os
+import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.finding import Memo, signature_of, unseen
-from stockade.policy.protected import OBEYED, UNSEARCHED
+from stockade.placeholder import STAGE
+from stockade.policy.protected_names import OBEYED, UNSEARCHED
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -35,11 +37,19 @@ _ENOUGH: Final = 2
 _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 #: So many directories are listed below one; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
+#: So many known repositories are searched for links by one look, if others told of every other change.
+_AT_ONCE: Final = 12
+#: Nanoseconds; the clock of file systems has ticks of up to ten milliseconds.
+_TICK: Final = 20_000_000
+#: Git writes elsewhere in a repository, or they are looked at by themselves.
+UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAGE})
 
 
 class Ground(Value):
     """What the look is about: how deep, what is left alone, and what was known when the commands started.
 
+    ``lifted`` are the protected names that do not count (``configs``: those of git's configs), ``spared`` tells whether
+    none does at a path.
     ``holders`` are the directories of known repositories, ``bare`` those that are one themselves (device and inode).
     ``seen`` tells whether a directory was searched before; ``since`` is when the first command started, in nanoseconds
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
@@ -59,6 +69,7 @@ class Ground(Value):
     last: bool = False
     again: bool = False
     named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: ()
+    lifted: frozenset[str] = frozenset()
 
 
 class Inspection:
@@ -73,6 +84,9 @@ class Inspection:
         #: The known repositories as of the last look at all of them, and those whose index leads somewhere.
         self._asked: tuple[str, ...] = ()
         self._leading: dict[str, None] = {}
+        #: Where the next look for links begins, and what earlier ones have searched.
+        self._turn = 0
+        self._searched: dict[str, dict[str, int]] = {}
 
     def begin(self) -> None:
         """Note that no command runs, and that mounts will cover what is there now."""
@@ -88,10 +102,19 @@ class Inspection:
         self._walked.clear()
 
     def look(
-        self, covers: Covers, ground: Ground, changed: Iterable[str], replaced: Iterable[str] = ()
+        self,
+        covers: Covers,
+        ground: Ground,
+        changed: Iterable[str],
+        replaced: Iterable[str] = (),
+        made: Iterable[str] = (),
     ) -> list[Finding]:
-        """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``."""
-        holders: dict[str, None] = {}
+        """Look at everything once, after names have ``changed`` in directories, or all below them was ``replaced``.
+
+        In the directories ``made`` commands have made a repository.
+        """
+        made = tuple(made)
+        holders: dict[str, None] = dict.fromkeys(made)
         found: list[Finding] = []
         for directories, whole in ((changed, False), (replaced, True)):
             for directory in directories:
@@ -103,22 +126,37 @@ class Inspection:
         # An index that was read while commands ran is read again at the end, see ``_forget``.
         holders.update(dict.fromkeys(root for root in covers.roots if ground.again or _has_state(root)))
         if ground.last:
+            holders.update(dict.fromkeys(self._linking(ground, holders)))
             self._forget(holders)
         self._leading.update(holders)
         # These are read in any case, and what the plan has read of them may be out of date.
         holders.update(dict.fromkeys(self._stirred(ground, but=frozenset(holders))))
         if not (holders or self._spots or ground.bare):
             return found
-        found += self._look_at(covers, ground, holders)
+        found += self._look_at(covers, ground, holders, made)
         self._leading = {holder: None for holder in self._leading if self._leads(holder)}
         return found
+
+    def _linking(self, ground: Ground, but: Iterable[str]) -> list[str]:
+        """Return those of the known repositories in which links may lie where git on the host writes.
+
+        Nothing is watched there. A walk through one takes 30 microseconds, so of many each look takes some in turn.
+        """
+        todo = [holder for holder in ground.holders if holder not in but]
+        if not todo:
+            return []
+        if ground.settled and len(todo) > _AT_ONCE:
+            self._turn %= len(todo)
+            todo = (todo + todo)[self._turn : self._turn + _AT_ONCE]
+            self._turn += _AT_ONCE
+        return [one for one in todo if has_links(f"{one}/.git", self._searched.setdefault(one, {}))]
 
     def _leads(self, holder: str) -> bool:
         """Tell whether the index of a repository leads somewhere, as far as is known."""
         known = self._memo.indexes.get(f"{holder}/.git")
         return known is None or bool(known[1])
 
-    def _look_at(self, covers: Covers, ground: Ground, holders: Iterable[str]) -> list[Finding]:
+    def _look_at(self, covers: Covers, ground: Ground, holders: Iterable[str], made: tuple[str, ...]) -> list[Finding]:
         from stockade.filesystem.repository_inspection import RepositoryInspection
         from stockade.filesystem.spot import look_at_spot
 
@@ -126,10 +164,12 @@ class Inspection:
             covers,
             self._memo,
             configs=ground.configs,
+            lifted=ground.lifted,
             spared=ground.spared,
             named=ground.named,
             since=ground.since,
             last=ground.last,
+            made=made,
         )
         look.look_at((*holders, *self._spots))
         for spot in dict.fromkeys((*ground.bare, *self._spots)):
@@ -264,3 +304,36 @@ def _has_state(root: str) -> bool:
         return any(os.path.lexists(f"{store}/{name}") for name in _STATE) or bool(os.listdir(f"{store}/branches"))
     except OSError:
         return False
+
+
+def has_links(store: str, known: dict[str, int]) -> bool:
+    """Tell whether there may be a link or a pipe in a repository where git writes.
+
+    ``known`` are the directories that were searched before, each with the time of its last change: those that have
+    not changed since are not searched again. A change in the same tick of the clock would not show.
+    """
+    old = time.time_ns() - _TICK
+    todo = list(known) or [store]
+    while todo:
+        here = todo.pop()
+        try:
+            changed = os.stat(here, follow_symlinks=False).st_ctime_ns
+            if known.get(here) == changed:
+                continue
+            known[here] = changed if changed < old else 0
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.is_dir(follow_symlinks=False):
+                        if (here != store or entry.name not in UNWALKED) and entry.path not in known:
+                            todo.append(entry.path)
+                    elif not entry.is_file(follow_symlinks=False):
+                        known.clear()
+                        return True
+        except FileNotFoundError:
+            known.pop(here, None)
+        except OSError:
+            known.clear()
+            return True  # git only needs to pass it
+        if len(todo) > _MOST:
+            return True
+    return False

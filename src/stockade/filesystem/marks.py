@@ -21,6 +21,7 @@ class Mark(Enum):
     """What a rule does at a place."""
 
     OPENS = "opens"
+    COPIES = "copies"
     BARS = "bars"
     HIDES = "hides"
     HIDES_BY_POLICY = "hides by policy"
@@ -32,6 +33,7 @@ class State(Value):
     """The marks on the way to a place, added up. Depths are -1 where there was no such mark."""
 
     opened: str = ""
+    private: str = ""
     barred: str = ""
     hidden: str = ""
     shown: str = ""
@@ -46,7 +48,11 @@ class State(Value):
         by_policy = self.hides_by_policy >= max(self.shows_by_policy, 0)
         if by_policy or self.hides >= max(self.shows, 0):
             return Operation.HIDDEN
-        return Operation.WRITABLE if self.opened and not self.barred else Operation.READ_ONLY
+        if self.barred:
+            return Operation.READ_ONLY
+        if self.opened:
+            return Operation.WRITABLE
+        return Operation.PRIVATE if self.private else Operation.READ_ONLY
 
     @property
     def reason(self) -> str:
@@ -54,6 +60,8 @@ class State(Value):
         mode = self.mode
         if mode is Operation.HIDDEN:
             return self.hidden
+        if mode is Operation.PRIVATE:
+            return self.private
         return self.opened if mode is Operation.WRITABLE else self.barred or self.shown
 
 
@@ -94,8 +102,8 @@ class Marks:
 
 
 def _with(state: State, mark: Mark, reason: str, depth: int) -> State:
-    if mark is Mark.OPENS:
-        return state.but(opened=reason)
+    if mark in (Mark.OPENS, Mark.COPIES):
+        return state.but(opened=reason) if mark is Mark.OPENS else state.but(private=reason)
     if mark is Mark.BARS:
         return state if state.barred else state.but(barred=reason)
     if mark is Mark.HIDES:

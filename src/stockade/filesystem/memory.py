@@ -5,6 +5,7 @@ the kernel reports nothing about those names, all answers stand, and a plan made
 changed costs one read that does not wait. Rules:
 
 - What cannot be watched (no permission, no watches left) is asked again at each ``refresh``.
+- An empty directory that only keeps its name is watched, too: what is put into it makes it one that is there.
 - So are the small texts in which tools keep a path. The configs and indexes of git are watched as files
   (``stockade.filesystem.readings``).
 - Where events were lost, everything is forgotten.
@@ -52,6 +53,7 @@ class Memory:
         self._texts: dict[str, str | None] = {}
         self._readings = Readings(self._queue)
         self._unwatched: set[str] = set()
+        self._kept: set[str] = set()
         self._touched: set[str] = set()
         self._news = News()
 
@@ -101,7 +103,7 @@ class Memory:
         if known is None:
             if self._known(path)[0] == "directory":
                 self._watch(path)
-                known = self._land.entries(path, interest)
+                known = self._listing(path, interest)
                 above = "" if path == "/" else path
                 self._kinds.update((f"{above}/{name}", (kind, None)) for name, kind in known if kind != "link")
             else:
@@ -152,7 +154,8 @@ class Memory:
 
     def listed(self) -> Iterable[tuple[str, Entries]]:
         """Return the directories that were listed, each with what was of interest there."""
-        return ((path, entries) for (path, _), entries in self._lists.items())
+        yield from ((path, entries) for (path, _), entries in self._lists.items())
+        yield from ((path, ()) for path in self._kept)
 
     def close(self) -> None:
         """End the watch; may be called again."""
@@ -185,9 +188,23 @@ class Memory:
         target = self._land.link(path)
         if target is not None:
             return "link", target
-        if self._land.is_directory(path):
-            return "directory", None
-        return ("other", None) if self._land.exists(path) else (None, None)
+        kind = self._land.kind(path)
+        # What was put into a directory before it was watched is not known.
+        return self._land.kind(path) if self._watch_kept() else kind, None
+
+    def _listing(self, path: str, interest: Interest) -> Entries:
+        found = self._land.entries(path, interest)
+        # What was put into a directory before it was watched is not in the list.
+        return self._land.entries(path, interest) if self._watch_kept() else found
+
+    def _watch_kept(self) -> bool:
+        """Watch the directories that were met and only keep their names; tell whether any of them is new."""
+        met, self._land.kept = self._land.kept, set()
+        new = met - self._kept
+        for path in new:
+            self._kept.add(path)
+            self._watch(path)
+        return bool(new)
 
     def _watch(self, directory: str) -> None:
         if directory in self._watches or directory in self._unwatched:
@@ -217,14 +234,32 @@ class Memory:
             directory = self._paths.get(event.watch)
             if directory is None:
                 continue
+            if directory in self._kept:
+                # It is gone, or more than a name now.
+                self._forget_kept(directory)
+                touched.setdefault(_parent(directory), set()).add(directory.rpartition("/")[2])
+                continue
             if event.lost:
                 replaced.add(directory)
                 continue
             touched.setdefault(directory, set()).add(event.name)
             path = f"{'' if directory == '/' else directory}/{event.name}"
-            if event.directory and (path in self._kinds or path in self._watches):
+            if event.directory and (path in self._kinds or path in self._watches) and not self._is_nothing(path):
                 replaced.add(path)
         return replaced, touched
+
+    def _is_nothing(self, path: str) -> bool:
+        """Tell whether a path was known to be missing, and there is still nothing but perhaps a name that is kept."""
+        return self._kinds.get(path) == (None, None) == self._asked(path)
+
+    def _forget_kept(self, path: str) -> None:
+        self._kept.discard(path)
+        self._unwatched.discard(path)
+        watch = self._watches.pop(path, None)
+        if watch is not None:
+            self._paths.pop(watch, None)
+            if self._queue is not None:
+                self._queue.remove(watch)
 
     def _forget_below(self, roots: set[str]) -> bool:
         """Forget everything at or below these paths."""
@@ -250,6 +285,7 @@ class Memory:
             if self._queue is not None:
                 self._queue.remove(watch)
         self._unwatched = {path for path in self._unwatched if not stale(path)}
+        self._kept = {path for path in self._kept if not stale(path)}
         self._readings.forget(stale)
         return bool(gone)
 
@@ -264,13 +300,16 @@ class Memory:
                 # With what a path is, all that was known below it goes as well.
                 changed |= self._forget_below({path})
         for interest in self._interests.get(directory, ()):
-            now_listed = self._land.entries(directory, interest)
+            now_listed = self._listing(directory, interest)
             if self._lists.get((directory, interest)) != now_listed:
                 self._lists[directory, interest] = now_listed
                 changed = True
         return changed
 
     def _check_all(self, directory: str) -> bool:
+        if directory in self._kept:
+            self._forget_kept(directory)
+            return self._check(_parent(directory), [directory.rpartition("/")[2]])
         above = "" if directory == "/" else directory
         names = [path[len(above) + 1 :] for path in self._kinds if path != "/" and _parent(path) == directory]
         return self._check(directory, names)
@@ -288,6 +327,7 @@ class Memory:
         for known in (self._watches, self._paths, self._kinds, self._lists, self._interests, self._texts):
             known.clear()
         self._unwatched.clear()
+        self._kept.clear()
         self._readings = Readings(self._queue)
 
 

@@ -17,12 +17,16 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from stockade.placeholder import Shape
+
 
 class Operation(Enum):
     """What a mount does to its place.
 
     ``PIN`` binds a place onto itself in the mode that it has, so that it can be neither renamed nor removed; ``LINK``
-    does the same to a symbolic link, which still leads where it led.
+    does the same to a symbolic link, which still leads where it led. ``PRIVATE`` shows the session's own version of a
+    directory: what the host has there, and over it what commands write. ``ABSENT`` keeps a name missing there,
+    and ``WITHHELD`` one that must not be read either.
     """
 
     READ_ONLY = "read-only"
@@ -30,6 +34,9 @@ class Operation(Enum):
     HIDDEN = "hidden"
     PIN = "pin"
     LINK = "link"
+    PRIVATE = "private"
+    ABSENT = "absent"
+    WITHHELD = "withheld"
 
 
 class Mount(Value):
@@ -48,17 +55,22 @@ class Placeholder(Value):
     """Something that must not come into being: ``path`` is missing, its parent is a writable directory.
 
     ``root`` is the mount that makes the parent writable. ``content`` is what a program that looks must find there; if
-    it is empty nothing is ever read, and a thing that is no file serves best.
+    it is empty nothing is ever read. ``shape`` is what keeps the name best (``stockade.placeholder``).
+    ``hidden``: a rule denies that it is read, too. ``staged``: commands may make the repository that would be there,
+    and the host gets it when they have ended.
     """
 
     path: str
     reason: str
     root: str
     content: str = ""
+    shape: Shape = "node"
+    hidden: bool = False
+    staged: bool = False
 
     def __str__(self) -> str:
         """Return it as one line."""
-        return f'{"absent":<9} "{escape(self.path)}": {self.reason}'
+        return f'{"staged" if self.staged else "absent":<9} "{escape(self.path)}": {self.reason}'
 
 
 class Plan(Value):

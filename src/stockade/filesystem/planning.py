@@ -23,12 +23,12 @@ from stockade.filesystem.expansion import SPECIAL, expand
 from stockade.filesystem.marks import Mark, Marks
 from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
 from stockade.filesystem.search import find_protected
-from stockade.placeholder import CONTENTS
+from stockade.placeholder import CONTENTS, shape_of
 from stockade.policy.files import own_protections, survey, with_git_links
 from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import around, find_in_store, protected_by
+from stockade.policy.protected import around, find_in_store, is_staged, lifted, protected_by
 from stockade.settings.layer import Layer
 
 if TYPE_CHECKING:
@@ -44,6 +44,9 @@ _OWN: Final = ("/proc", "/dev")
 #: Each directory with a placeholder takes two descriptors of the owner's. In so many directories below the roots the
 #: missing names of git are kept; elsewhere it is left to the inspection after a command.
 MOST_KEPT: Final = 100
+
+
+_MADE: Final = "a repository that commands make here is looked at before git on the host sees it"
 
 
 def make_plan(rules: FileRules, terrain: Terrain, twins: Iterable[tuple[str, str]] = ()) -> Plan:
@@ -69,13 +72,17 @@ class _Draft:
         self._marks = Marks()
         self._links: dict[str, str] = {}
         self._missing: dict[str, tuple[str, str]] = {}
-        self._notes: list[str] = []
+        self._staged: list[str] = []
+        self._unread: set[str] = set()
+        self._notes: list[str] = [ground.rules.closed] if ground.rules.closed else []
         self._refusals: list[str] = []
 
     # Marking
 
     def mark_all(self) -> None:
         roots = list(dict.fromkeys(self._mark_allows()))
+        if self._ground.private:
+            self._marks.add(self._ground.private, Mark.COPIES, "writing is private to the session")
         for reach in self._ground.write_deny:
             self._mark_deny(reach, Mark.BARS, f"writing is denied by {_rule(reach.rule)}")
         for reach in self._ground.read_deny:
@@ -85,12 +92,16 @@ class _Draft:
             self._mark_shown(reach)
         for protection in own_protections(self._ground):
             self._mark_protection(protection)
-        search, home = self._ground.rules.search, self._ground.rules.home
+        search, home = self._ground.search, self._ground.rules.home
         found = [*self._protections(roots)]
         holders = {*roots, *(f"{root.rstrip('/')}/.git" for root in roots), *self._ground.stores}
         led = [*led_to(roots, found, search, home, self._terrain)]
-        for protection in (*self._kept(found, holders, ".git/"), *self._kept(led, holders, "")):
+        for protection in (
+            *self._kept(lifted(found, search), holders, ".git/"),
+            *self._kept(lifted(led, search), holders, ""),
+        ):
             self._mark_protection(protection)
+        self._staged = [f"{root.rstrip('/')}/.git" for root in roots if is_staged(root, self._terrain)]
 
     def _kept(self, found: Iterable[Protection], holders: set[str], prefix: str) -> Iterator[Protection]:
         """Yield the protections, without missing ones (by ``prefix``) in more directories than can be held open."""
@@ -107,7 +118,7 @@ class _Draft:
             self._notes.append(f"{why}; in {left} more it is missing, and a command can make it there")
 
     def _protections(self, roots: list[str]) -> Iterator[Protection]:
-        search = self._ground.rules.search
+        search = self._ground.search
         for root in roots:
             # In a file nothing can be made, and it must stay replaceable: many programs write by renaming.
             find = find_protected if self._terrain.is_directory(root) else around
@@ -117,7 +128,7 @@ class _Draft:
                 self._notes.append(f'commits may fail: "{escape(link.file)}" is not followed, for {link.why}')
                 continue
             self._marks.add(link.store, Mark.OPENS, f'the repository of "{escape(link.file)}"')
-            yield from find_in_store(link.store, search, self._terrain)
+            yield from find_in_store(link.store, self._terrain)
 
     def mark_twin(self, twin: str, original: str) -> None:
         state = self._marks.state_at(original)
@@ -146,7 +157,7 @@ class _Draft:
 
     def _mark_missing_root(self, path: str) -> None:
         """Keep a protected name from being made that an allow names: as a root of its own it counts at any depth."""
-        protection = protected_by(path, path, self._ground.rules.search, self._terrain)
+        protection = protected_by(path, path, self._ground.search, self._terrain)
         if protection is not None and first_missing(path, self._terrain) == path:
             self._mark_protection(protection.but(path=path, place=path))
 
@@ -200,16 +211,16 @@ class _Draft:
         if protection.path != protection.place or self._terrain.link(protection.path) is not None:
             trail = follow(protection.path, self._terrain)
             self._pin_links([step.link for step in trail.steps], reason)
-        name = protection.path.rpartition("/")[2]
-        content = CONTENTS.get(name, b"") if protection.name == f".git/{name}" else b""
-        self._mark_place(protection.place, Mark.BARS, reason, content.decode())
+        self._mark_place(protection.place, Mark.BARS, reason, protection.name)
 
-    def _mark_place(self, path: str, mark: Mark, reason: str, content: str = "") -> None:
+    def _mark_place(self, path: str, mark: Mark, reason: str, name: str = "") -> None:
         missing = None if self._terrain.exists(path) else first_missing(path, self._terrain)
         if missing is None:
             self._marks.add(path, mark, reason)
         else:
-            self._missing.setdefault(missing, (reason, content))
+            self._missing.setdefault(missing, (reason, name))
+            if missing == path and mark is not Mark.BARS:
+                self._unread.add(path)
 
     def _pin_links(self, links: Iterable[str], reason: str) -> None:
         for link in links:
@@ -232,6 +243,7 @@ class _Draft:
             mount = self._mount(path, mode)
             if mount is not None:
                 mounts[path] = mount
+        self._keep_missing(mounts)
         placeholders = {found.path: found for found in self._placeholders(mounts)}
         self._pin(mounts, placeholders)
         if self._marks.state_at("/").mode is Operation.WRITABLE:
@@ -253,10 +265,28 @@ class _Draft:
         mode = state.mode
         if mode is Operation.WRITABLE and is_at_or_below(path, "/sys"):
             mode = Operation.READ_ONLY
+        if mode is Operation.PRIVATE and path != self._ground.private:
+            # What surrounds it is the private place already; or a deny does, in which the host's own is shown again.
+            mode = around if around is mode else Operation.READ_ONLY
         return None if mode is around else Mount(mode, path, state.reason or "nothing opens it")
 
+    def _keep_missing(self, mounts: dict[str, Mount]) -> None:
+        """Keep what is denied missing in the private place, where that takes nothing on the host."""
+        for path, (reason, _) in self._missing.items():
+            around = _around(path, mounts)
+            if (
+                around is not None
+                and around.operation is Operation.PRIVATE
+                and self._terrain.is_directory(_parent(path))
+            ):
+                mounts[path] = Mount(Operation.WITHHELD if path in self._unread else Operation.ABSENT, path, reason)
+
     def _placeholders(self, mounts: dict[str, Mount]) -> Iterator[Placeholder]:
-        for path, (reason, content) in self._missing.items():
+        for path in self._staged:
+            around = _around(path, mounts)
+            if around is not None and around.operation is Operation.WRITABLE and path not in self._missing:
+                yield Placeholder(path, _MADE, around.path, shape="directory", staged=True)
+        for path, (reason, protected) in self._missing.items():
             around = _around(path, mounts)
             if around is None or around.operation is not Operation.WRITABLE:
                 continue
@@ -264,7 +294,11 @@ class _Draft:
             if any(is_at_or_below(path, special) for special in SPECIAL):
                 continue
             if self._terrain.is_directory(parent):
-                yield Placeholder(path, reason, around.path, content)
+                name = path.rpartition("/")[2]
+                at_home = path == f"{self._ground.rules.home}/{protected or name}"
+                shape = shape_of(name, protected, at_home=at_home)
+                content = CONTENTS.get(name, b"").decode() if shape == "file" else ""
+                yield Placeholder(path, reason, around.path, content, shape, path in self._unread)
             elif parent not in mounts:
                 # A file where a directory would have to be: as long as it stays, nothing can be made below it.
                 mounts[parent] = Mount(Operation.PIN, parent, f"it stands where a directory would hold: {reason}")

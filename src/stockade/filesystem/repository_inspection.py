@@ -21,10 +21,11 @@ from stockade.errors import InvalidTextError
 from stockade.escape import escape
 from stockade.filesystem.finding import Finding, signature_of
 from stockade.filesystem.handle import Handle
-from stockade.placeholder import is_placeholder
+from stockade.filesystem.repository_links import look_at_objects, look_at_written
 from stockade.policy.git_config import read
 from stockade.policy.git_index import GitIndexError, gitlinks
 from stockade.policy.git_judgement import (
+    alternates,
     common_directory,
     common_fault,
     is_hook,
@@ -57,6 +58,7 @@ _MOST_MODULES: Final = 100_000
 _DEEPEST_CHAIN: Final = 8
 _TOO_MANY: Final = "there are more repositories than can be looked at"
 _TOO_LARGE: Final = "it is larger than an index of any use"
+_ELSEWHERE: Final = "git on the host would take objects from where commands may not write"
 _SHA1: Final = 20
 _SHA256: Final = 32
 
@@ -74,18 +76,24 @@ class RepositoryInspection:
         named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: (),
         since: int = 0,
         last: bool = True,
+        lifted: frozenset[str] = frozenset(),
+        made: Iterable[str] = (),
     ) -> None:
         """Take what commands could not change; ``configs`` may be left alone, and so is what is ``spared``.
 
+        ``lifted`` are other protected names that may be left alone.
         ``named`` tells which files in a work tree configs of the user name for its repository: git would run them.
-        ``since`` is when the first command started; ``last``: none of them runs any more.
+        ``since`` is when the first command started; ``last``: none of them runs any more. In the directories ``made``
+        there is a repository that becomes the host's only now, whenever it was made.
         """
+        self._made = frozenset(made)
         self._named_by_user = named
         self._since = since
         self._last = last
         self._covers = covers
         self._memo = memo
         self._configs = configs
+        self.lifted = lifted
         self._spared = spared
         self._visited: set[str] = set()
         self._stores: set[tuple[str, str]] = set()
@@ -116,12 +124,17 @@ class RepositoryInspection:
                 self._repository(handle, "", since=since)
         self.look_at(())
 
-    def offend(self, handle: Handle, name: str, why: str, since: int = 0) -> bool:
-        """Set an entry aside, unless a command could not have made it; tell whether it was one that counts."""
+    def offend(self, handle: Handle, name: str, why: str, since: int = 0, end: str = "") -> bool:
+        """Set an entry aside, unless a command could not have made it; tell whether it was one that counts.
+
+        Its new name has this ``end``.
+        """
         path = f"{handle.path}/{name}"
         status = handle.status(name)
-        # A file may look like a placeholder and hold something else; what its content says was judged before.
-        if status is None or status.st_ctime_ns < since or is_placeholder(status):
+        # A file with content may look like a placeholder; what it says was judged before.
+        if status is None or status.st_ctime_ns < since:
+            return False
+        if not (stat.S_ISREG(status.st_mode) and status.st_size) and handle.is_kept(name):
             return False
         if self._covers.root_of(path) is None or self._spared(path):
             return False
@@ -130,7 +143,7 @@ class RepositoryInspection:
             return True
         try:
             with handle.writable():
-                kept = handle.set_aside(name)
+                kept = handle.set_aside(name, end)
         except OSError as error:
             self._memo.told.add((path, signature))
             self.findings.append(Finding(path, "", why, error.strerror or str(error)))
@@ -143,7 +156,7 @@ class RepositoryInspection:
     def _holder(self, handle: Handle) -> None:
         """Look at the ``.git`` of a directory."""
         status = handle.status(".git")
-        if status is None or is_placeholder(status):
+        if status is None or handle.is_kept(".git"):
             return
         if stat.S_ISDIR(status.st_mode):
             below = handle.below(".git")
@@ -220,10 +233,14 @@ class RepositoryInspection:
             if not straight:
                 self.offend(handle, "config", "git on the host would be led through links to another repository", since)
             self._named(straight or path)
+        # Of a repository that became the host's just now, nothing is older than the commands.
+        started = 0 if (worktree or above) in self._made else self._since
         for directory in _LEGACY:
-            self._remotes(handle, directory)
+            self._remotes(handle, directory, started)
         self._modules(handle, worktree or above)
+        self._objects(handle, since, started)
         self._steps(handle, since)
+        look_at_written(handle, self.offend, max(since, started))
         if worktree:
             self._programs(handle, worktree)
             self._todo += self._links(handle, worktree)
@@ -232,7 +249,7 @@ class RepositoryInspection:
         if handle.status("commondir") is None:
             return
         fault = common_fault(handle.content("commondir"), handle.path)
-        if fault:
+        if fault and ".git/commondir" not in self.lifted:
             self.offend(handle, "commondir", fault, since)
             return
         common = common_directory(handle.path)
@@ -266,7 +283,7 @@ class RepositoryInspection:
 
     def _hooks(self, handle: Handle, since: int) -> None:
         path = f"{handle.path}/hooks"
-        status = handle.status("hooks")
+        status = None if ".git/hooks" in self.lifted else handle.status("hooks")
         if status is None or self._covers.root_of(path) is None:
             return
         if stat.S_ISLNK(status.st_mode):
@@ -287,13 +304,23 @@ class RepositoryInspection:
                 return
         self.offend(handle, "hooks", "git on the host runs the programs in it", since)
 
-    def _remotes(self, handle: Handle, directory: str) -> None:
+    def _remotes(self, handle: Handle, directory: str, since: int) -> None:
         """Look at remotes as git kept them before it had a config: what is new there, a command made."""
+        why = "git on the host takes a remote from it"
         below = handle.below(directory)
-        if below is not None:
-            with below:
-                for name in below.names() or ():
-                    self.offend(below, name, "git on the host takes a remote from it", self._since)
+        if below is None:
+            if handle.is_link(directory):
+                self.offend(handle, directory, why, since)
+            return
+        with below:
+            names = below.names()
+            if names is None:
+                self.offend(handle, directory, why, since)
+                return
+            # A directory that was moved here brings files that are older than the move.
+            oldest = 0 if below.changed() >= since else since
+            for name in names:
+                self.offend(below, name, why, oldest)
 
     def _named(self, path: str) -> None:
         """Look at a repository that a remote names by its path: git on the host runs its hooks when it pushes there."""
@@ -306,6 +333,30 @@ class RepositoryInspection:
             if is_bare(handle):
                 self._repository(handle, "")
         self._todo.append(path)
+
+    def _objects(self, handle: Handle, since: int, started: int) -> None:
+        """Look at where a repository takes objects from: by a list of others, or by a link.
+
+        A ref may name any object there. Git on the host reads what the walls may hide, and a push would send it away.
+        """
+        since = max(since, started)
+        if handle.is_link("objects"):
+            self.offend(handle, "objects", _ELSEWHERE, since)
+            return
+        objects = handle.below("objects")
+        if objects is None:
+            return
+        with objects:
+            look_at_objects(objects, self.offend, _ELSEWHERE, since)
+            info = objects.below("info")
+            if info is None:
+                return
+            with info:
+                if info.status("alternates") is None:
+                    return
+                others = alternates(info.content("alternates"), objects.path)
+                if others is None or any(not self._covers.root_of(self._straight(each) or "/") for each in others):
+                    self.offend(info, "alternates", _ELSEWHERE, since)
 
     def _modules(self, handle: Handle, worktree: str) -> None:
         """Look at the repositories of submodules, which git on the host takes as soon as a submodule is checked out."""
@@ -320,16 +371,19 @@ class RepositoryInspection:
                 self.offend(handle, "modules", "it has more entries than can be looked at")
             self._walk_modules(modules, names or (), worktree, depth=0)
 
-    def _walk_modules(self, modules: Handle, names: Iterable[str], worktree: str, *, depth: int) -> None:
+    def _walk_modules(
+        self, modules: Handle, names: Iterable[str], worktree: str, *, depth: int, own: bool = False
+    ) -> None:
         """Look at the entries of a directory below ``modules``: a submodule's name may hold slashes."""
         for name in names:
             if modules.is_link(name):
                 self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
             below = modules.below(name)
-            if below is None or name in _OWN_PARTS:
+            # These are a repository's own only in a repository; elsewhere a submodule may have such a name.
+            if below is None or (own and name in _OWN_PARTS):
                 continue
             with below:
-                if is_bare(below):
+                if bare := is_bare(below):
                     self._repository(below, "", above=worktree)
                 deeper = below.names(_MOST_MODULES)
                 if depth >= _DEEPEST_MODULE:
@@ -337,7 +391,7 @@ class RepositoryInspection:
                 elif deeper is None:
                     self.offend(modules, name, "it has more entries than can be looked at")
                 else:
-                    self._walk_modules(below, deeper, worktree, depth=depth + 1)
+                    self._walk_modules(below, deeper, worktree, depth=depth + 1, own=bare)
 
     def _programs(self, handle: Handle, worktree: str) -> None:
         """Look at what the user's own configs name by a path that is relative to the work tree."""
@@ -425,4 +479,4 @@ def is_bare(handle: Handle) -> bool:
 
 def _is_runnable(handle: Handle, name: str) -> bool:
     status = handle.status(name)
-    return status is not None and not stat.S_ISDIR(status.st_mode) and not is_placeholder(status, name)
+    return status is not None and not stat.S_ISDIR(status.st_mode) and not handle.is_kept(name)

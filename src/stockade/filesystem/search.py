@@ -13,7 +13,8 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.terrain import Interest
 from stockade.policy.path_pattern import joined, names_of
-from stockade.policy.protected import HELD, UNSEARCHED, absent, around, held_at
+from stockade.policy.protected import absent, around, held_at
+from stockade.policy.protected_names import HELD, UNSEARCHED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +38,6 @@ def find_protected(root: str, search: Search, terrain: Terrain) -> Iterator[Prot
         for name, kind in terrain.entries(directory or "/", _ON_THE_WAY if deeper else _AT_THE_END):
             path, folded = f"{directory}/{name}", name.casefold()
             if folded in HELD:
-                yield from held_at(path, folded, search, terrain)
+                yield from held_at(path, folded, terrain)
             if deeper and kind == "directory" and folded not in UNSEARCHED:
                 todo.append((path, level + 1))

@@ -11,12 +11,12 @@ from stockade.annotation import TYPE_CHECKING
 from stockade.escape import escape
 from stockade.filesystem.expansion import expand
 from stockade.policy.path_pattern import PathPattern
-from stockade.policy.unix_sockets import denied_sockets
+from stockade.policy.unix_sockets import allowed_sockets, denied_sockets
 from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.filesystem.terrain import Terrain
-    from stockade.policy.model import Sockets
+    from stockade.policy.model import SandboxPolicy, Sockets
 
 
 class SocketPlaces(Value):
@@ -41,3 +41,12 @@ def denied_places(sockets: Sockets, terrain: Terrain) -> SocketPlaces:
                 literal = PathPattern.literal(place)
                 patterns.setdefault(literal.path, literal)
     return SocketPlaces(tuple(patterns.values()), tuple(dict.fromkeys(notes)))
+
+
+def socket_places(policy: SandboxPolicy) -> tuple[tuple[PathPattern, ...], tuple[PathPattern, ...], tuple[str, ...]]:
+    """Return the places of the unix sockets that a policy lists, and of those that it denies, with notes on these."""
+    from stockade.filesystem.terrain import Land
+
+    land = Land()
+    denied = denied_places(policy.sockets, land)
+    return allowed_sockets(policy, land), denied.patterns, denied.notes

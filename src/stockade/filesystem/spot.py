@@ -5,7 +5,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING
 from stockade.filesystem.handle import Handle
 from stockade.filesystem.repository_inspection import is_bare
-from stockade.policy.protected import OBEYED
+from stockade.policy.protected_names import OBEYED, left_over
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,10 @@ def look_at_spot(
     with handle:
         if is_bare(handle):
             look.look_at_bare(spot, started if known == handle.identity() else 0)
-        for name, entries in OBEYED.items():
+        for name, obeyed in OBEYED.items():
+            entries = left_over(obeyed, name, look.lifted)
+            if not entries:
+                continue
             if "" in entries:
                 look.offend(handle, name, entries[""], since)
             else:

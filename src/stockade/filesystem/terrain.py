@@ -8,9 +8,10 @@ would rest on what the other sandbox takes away when it ends.
 from __future__ import annotations
 
 import os
+import stat
 
 from stockade.annotation import Final, Literal, Protocol, TypeAlias
-from stockade.placeholder import CONTENTS, is_placeholder
+from stockade.placeholder import is_kept, is_marked, is_placeholder, may_be_placeholder
 from stockade.policy.places import Disk, Places
 from stockade.value import Value
 
@@ -42,14 +43,51 @@ class Terrain(Places, Protocol):
 
 
 class Land(Disk):
-    """The real disk, as it is at each question, placeholders apart."""
+    """The real disk, as it is at each question, placeholders apart.
+
+    ``kept`` are the directories among these that were met since somebody took them from it. Who remembers answers must
+    look after them: whatever is put into one makes another thing of it, and its name does not change.
+    """
+
+    def __init__(self) -> None:
+        """Have met nothing yet."""
+        self.kept: set[str] = set()
 
     def exists(self, path: str) -> bool:
         """Tell whether something is there, be it a link that leads nowhere."""
         try:
-            return not is_placeholder(os.lstat(path), path.rpartition("/")[2])
+            return not self._is_kept(path, os.lstat(path))
         except (OSError, ValueError):
             return False
+
+    def is_directory(self, path: str) -> bool:
+        """Tell whether the path is a directory itself, not a link to one."""
+        try:
+            status = os.lstat(path)
+            return stat.S_ISDIR(status.st_mode) and not self._is_kept(path, status)
+        except (OSError, ValueError):
+            return False
+
+    def kind(self, path: str) -> Kind | None:
+        """Return what is there, ``None`` if nothing is."""
+        try:
+            status = os.lstat(path)
+            if self._is_kept(path, status):
+                return None
+        except (OSError, ValueError):
+            return None
+        if stat.S_ISDIR(status.st_mode):
+            return "directory"
+        return "link" if stat.S_ISLNK(status.st_mode) else "other"
+
+    def _is_kept(self, path: str, status: os.stat_result) -> bool:
+        name = path.rpartition("/")[2]
+        if not is_marked(status, name):
+            return is_placeholder(status, name)
+        if not is_kept(path):
+            return False
+        self.kept.add(path)
+        return True
 
     def names(self, path: str) -> tuple[str, ...]:
         """Return the sorted names in a directory, none if it cannot be listed."""
@@ -62,21 +100,21 @@ class Land(Disk):
             with os.scandir(path) as listed:
                 for entry in listed:
                     directory = entry.is_dir(follow_symlinks=False)
-                    if interest.covers(entry.name, directory=directory) and not _is_placeholder(entry):
+                    if interest.covers(entry.name, directory=directory) and not self._keeps(entry, directory):
                         kind: Kind = "directory" if directory else "link" if entry.is_symlink() else "other"
                         found.append((entry.name, kind))
         except (OSError, ValueError):
             return ()
         return tuple(sorted(found))
 
-
-def _is_placeholder(entry: os.DirEntry[str]) -> bool:
-    # The three kinds are known from the listing; what is left is rare enough to be asked about.
-    if entry.is_symlink() or entry.is_dir(follow_symlinks=False):
-        return False
-    if entry.is_file(follow_symlinks=False) and entry.name not in CONTENTS:
-        return False
-    try:
-        return is_placeholder(entry.stat(follow_symlinks=False), entry.name)
-    except OSError:
-        return True
+    def _keeps(self, entry: os.DirEntry[str], directory: bool) -> bool:  # noqa: FBT001 - known already
+        # The three kinds are known from the listing; what is left is rare enough to be asked about.
+        if entry.is_symlink():
+            return False
+        known = directory or entry.is_file(follow_symlinks=False)
+        if known and not may_be_placeholder(entry.name, directory=directory):
+            return False
+        try:
+            return self._is_kept(entry.path, entry.stat(follow_symlinks=False))
+        except OSError:
+            return True
