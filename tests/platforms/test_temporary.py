@@ -40,6 +40,8 @@ def test_what_a_hostile_command_leaves_is_removed_and_nothing_else(tmp_path: Pat
     os.mkdir("closed", 0o700, dir_fd=top)
     os.mkdir("closed/inner", dir_fd=top)
     os.chmod("closed", 0, dir_fd=top)
+    for number in range(20):  # names that whoever removes might take for its own use
+        os.makedirs(f"{made.path}/.{number}/.{number}/x")
     here = top
     for _ in range(1500):  # deeper than recursion and paths allow
         os.mkdir("d", dir_fd=here)

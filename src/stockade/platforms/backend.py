@@ -23,7 +23,8 @@ class Launch(Value):
     """One command, ready to be started: every text is final, nothing is looked up any more.
 
     ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``terminal`` makes the first stream the
-    controlling terminal. ``groups`` are descriptors of the ``cgroup.procs`` that the command joins.
+    controlling terminal. ``groups`` are descriptors of the ``cgroup.procs`` that the command joins. ``passed`` are
+    pipes of the caller's that the command finds open at the same numbers.
     """
 
     argv: tuple[str, ...]
@@ -32,6 +33,7 @@ class Launch(Value):
     limits: tuple[tuple[int, int], ...] = ()
     terminal: bool = False
     groups: tuple[int, ...] = ()
+    passed: tuple[int, ...] = ()
 
 
 class Outcome(Value):
@@ -39,7 +41,8 @@ class Outcome(Value):
 
     ``status`` is that of wait(2). Where the command could not be started at all, ``failure`` says why in one
     line, ``error`` is the kernel's number, and ``status`` is what a shell gives if it was for the program itself:
-    126 or 127. A failure with a status of 0: it was started, and the walls around it were lost.
+    126 or 127. A failure with a status of 0: it was started, and the walls around it were lost. A command
+    on a terminal is told of before it ends, too: when it has ``started``, and when it was ``stopped``, as by Ctrl-Z.
     """
 
     ticket: int
@@ -49,6 +52,7 @@ class Outcome(Value):
     peak_memory: int = 0
     failure: str = ""
     error: int = 0
+    state: Literal["started", "stopped", "ended"] = "ended"
 
 
 class Entrance(Value):
@@ -81,6 +85,13 @@ class Report(Value):
 
 class Walls(Protocol):
     """The walls of one session."""
+
+    def lend(self, cache: str, around: str) -> None:
+        """Let commands write a directory that outlives the session, and hide what is around it; "" for none.
+
+        Without such a directory ``around`` is hidden if it is there.
+        Counts from the next ``renew`` on, which then has another policy, or is the first.
+        """
 
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Make the walls fit the policy and the disk as they are now; return notes for the user.
@@ -132,7 +143,7 @@ class Walls(Protocol):
         """Return the descriptor that becomes readable when there is something to receive."""
 
     def receive(self) -> tuple[Outcome, ...]:
-        """Return what has ended since. Never waits."""
+        """Return what has ended since, or has started or stopped on a terminal. Never waits."""
 
     def take_reports(self) -> tuple[Report, ...]:
         """Return what was refused since asked last; all of a command's is there once its outcome was received."""

@@ -39,7 +39,11 @@ class TemporaryDirectory:
     @classmethod
     def make(cls, environment: Mapping[str, str]) -> TemporaryDirectory:
         """Make one in the host's own place for such things."""
-        base = base_directory(environment)
+        return cls.make_in(base_directory(environment))
+
+    @classmethod
+    def make_in(cls, base: str) -> TemporaryDirectory:
+        """Make one in a private directory of this user."""
         for _ in range(_TRIES):
             path = f"{base}/{PREFIX}{os.urandom(6).hex()}"
             descriptor = _make_locked(path)
@@ -68,6 +72,16 @@ def sweep(base: str) -> None:
             _remove(path, descriptor)
         except OSError:
             continue
+        finally:
+            os.close(descriptor)
+
+
+def remove_tree(path: str) -> None:
+    """Remove a directory with all that is in it, as far as that can be done. Whatever is in it: no link is followed."""
+    with suppress(OSError):
+        descriptor = os.open(path, _FLAGS)
+        try:
+            _remove(path, descriptor)
         finally:
             os.close(descriptor)
 
@@ -137,14 +151,15 @@ def _remove(path: str, top: int) -> None:
     with suppress(OSError):
         os.rmdir(path)  # most are empty, and this needs no descriptor
         return
+    prefix = f".{os.urandom(6).hex()}-"  # commands chose the names that are there, and cannot have foreseen this one
     with suppress(OSError):
         while names := _names(top):
             for name in names:
-                number = _remove_entry(top, name, number)
+                number = _remove_entry(top, name, prefix, number)
         os.rmdir(path)
 
 
-def _remove_entry(top: int, name: str, number: int) -> int:
+def _remove_entry(top: int, name: str, prefix: str, number: int) -> int:
     """Remove a file, or a directory after its own directories were drawn up; return the next free number."""
     if not _is_directory(top, name):
         os.unlink(name, dir_fd=top)
@@ -157,7 +172,7 @@ def _remove_entry(top: int, name: str, number: int) -> int:
             if _is_directory(folder, inner):
                 with suppress(OSError):
                     os.chmod(inner, 0o700, dir_fd=folder)  # a directory moves only if it can be written
-                os.rename(inner, f".{number}", src_dir_fd=folder, dst_dir_fd=top)
+                os.rename(inner, f"{prefix}{number}", src_dir_fd=folder, dst_dir_fd=top)
                 number += 1
             else:
                 os.unlink(inner, dir_fd=folder)

@@ -18,7 +18,8 @@ def test_what_was_set_aside_is_told_with_the_way_back() -> None:
     assert (told.ticket, told.operation, told.path) == (7, "leave", "/p/sub/.git/config")
     assert told.why == 'it was set aside as "config.stockade-1", for git obeys it'
     assert told.remedy == (
-        'add "/p/sub/.git/config" to sandbox.filesystem.allowProtected; to take it back, run: '
+        'add "/p/sub/.git/config" to sandbox.filesystem.allowProtected, or run with '
+        "--allow-protected /p/sub/.git/config; to take it back, run: "
         "mv -nT -- /p/sub/.git/config.stockade-1 /p/sub/.git/config"
     )
 

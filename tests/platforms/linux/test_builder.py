@@ -44,6 +44,19 @@ def test_no_pattern_lists_nothing() -> None:
     assert not builder._matcher([])(b"/run/x.sock")
 
 
+def test_only_a_supervisor_lists_directories() -> None:
+    build = message.Build([], [], confinement=CONFINEMENT + b" unlisted", unlisted=[[b"/r", b".git"]])
+    work = builder._Work(build, 0, HostView())
+    assert work.supervision is not None
+    assert work.supervision.listings is not None
+    work.give_up_supervision()
+    assert work.filters == [program(unsupervised(CONFINEMENT))]
+    plain = _work(CONFINEMENT, HostView())
+    assert plain.supervision is not None
+    assert plain.supervision.listings is None
+    plain.supervision.close()
+
+
 def test_denied_sockets_are_known_to_the_supervisor_and_without_one() -> None:
     build = message.Build([(b"writable", b"/w", b"")], [], confinement=CONFINEMENT, denied=[b"/w/*.sock"])
     work = builder._Work(build, 0, HostView())

@@ -7,6 +7,7 @@ from unittest.mock import Mock
 
 import pytest
 
+from stockade.filesystem.plan import Mount, Operation, Plan
 from stockade.platforms.backend import Entrance
 from stockade.platforms.linux.commons import Commons
 
@@ -19,6 +20,8 @@ class Made:
 
     def __init__(self, *entrances: str, namespaces: int = 0, joins: bool = True) -> None:
         self.joins = joins
+        self.private: tuple[int, ...] = ()
+        self.common = ""
         self.shared = tuple(os.open(os.devnull, os.O_RDONLY) for _ in range(namespaces))
         told = ("unrouted", "taken")
         self.entrances = tuple(
@@ -106,6 +109,37 @@ def test_closing_lets_go_of_everything_that_nobody_took() -> None:
     commons.close()
     assert not any(map(is_open, held))
     assert (commons.shared, commons.take_entrances()) == ((), ())
+
+
+def test_the_private_place_serves_one_jail_after_the_other(commons: Commons) -> None:
+    first, second = Made(), Made()
+    first.private, second.private = ((os.open(os.devnull, os.O_RDONLY),) for _ in range(2))
+    old, new = first.private, second.private
+    for jail in (first, second):
+        assert commons.take(jail) == ()  # type: ignore[arg-type]
+    assert commons.private == new
+    assert [is_open(one) for one in (*old, *new)] == [False, True]
+    commons.forget_private()
+    assert (len(commons.private), is_open(new[0])) == (0, False)
+
+
+def test_why_there_is_no_private_place_is_told(commons: Commons) -> None:
+    jail = Made()
+    jail.common = "something is mounted below it"
+    (note,) = commons.take(jail)  # type: ignore[arg-type]
+    assert note == "/tmp is read-only, for the kernel allows no private one: something is mounted below it"
+
+
+def test_layers_are_made_once_for_a_plan_that_needs_them_and_go_with_the_session() -> None:
+    commons = Commons()
+    assert commons.layers(Plan()) == ""
+    plan = Plan((Mount(Operation.PRIVATE, "/tmp", ""),))
+    layers = commons.layers(plan)
+    assert commons.layers(plan) == layers
+    assert os.stat(layers).st_mode & 0o777 == 0o700
+    os.makedirs(f"{layers}/0/work/work", mode=0)
+    commons.close()
+    assert not os.path.exists(layers)
 
 
 class Doorway:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.platforms.linux import cover_watch, kernel, tree
+from stockade.platforms.linux import cover_watch, fallen, kernel, tree
 from stockade.platforms.linux.cover_watch import CoverWatch
 
 if TYPE_CHECKING:
@@ -26,11 +26,11 @@ def laid(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How often covers were looked at; nothing is mounted."""
     looks: list[int] = []
 
-    def lay_again(places: list[tree.Place]) -> tree.Relaid:
+    def lay_again(places: list[tree.Place]) -> fallen.Relaid:
         looks.append(len(places))
-        return tree.Relaid()
+        return fallen.Relaid()
 
-    monkeypatch.setattr(tree, "lay_again", lay_again)
+    monkeypatch.setattr(fallen, "lay_again", lay_again)
     return looks
 
 
@@ -90,9 +90,9 @@ def test_an_event_counts_if_it_is_about_a_covered_name(tmp_path: Path, name: str
 
 def test_what_was_gone_for_a_moment_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = tmp_path / "config"
-    relaid = tree.Relaid()
+    relaid = fallen.Relaid()
     relaid.laid.append(os.fsencode(config))
-    monkeypatch.setattr(tree, "lay_again", lambda _: relaid)
+    monkeypatch.setattr(fallen, "lay_again", lambda _: relaid)
     config.touch()
     watch = _watch(tmp_path)
     watch.look()

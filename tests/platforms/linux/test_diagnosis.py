@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EBUSY, EINVAL, ENOENT, ENOSPC, ENOSYS, EPERM
+from errno import EACCES, EBUSY, EINVAL, ENODEV, ENOENT, ENOSPC, ENOSYS, EPERM
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from stockade.platforms.distribution import Distribution
 from stockade.platforms.linux.diagnosis import Diagnosis, Enforceable, Finding, Level, diagnose
 from stockade.platforms.linux.facts import Facts, Programs, Trials
 
-ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0, 0)
+ALL = Trials(0, 0, 0, 0, 0, 0, 0, 0, 0, 0)
 TOOLS = Programs("/usr/bin/bwrap", "0.8.0", "/usr/bin/rg")
 EVERY_CAPABILITY = (1 << 41) - 1
 DOCKER_CAPABILITIES = 0xA80425FB
@@ -24,7 +24,7 @@ def refused(**steps: int) -> Trials:
     (step,) = steps
     order = ("user_namespace", "id_map", "namespaces", "loopback", "mounts", "processes")
     reached = dict.fromkeys(order[: order.index(step)], 0) if step in order else dict.fromkeys(order, 0)
-    return Trials(**(reached | {"filter": 0, "listener": 0, "masks": 0} | steps))
+    return Trials(**(reached | {"filter": 0, "listener": 0, "masks": 0, "layers": 0} | steps))
 
 
 DEBIAN = Facts(
@@ -537,6 +537,37 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
                 "give the container the device, as with docker run --device /dev/fuse",
             ),
             id="no /dev/fuse for a container",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(layers=EINVAL)),
+            Finding(
+                Level.MISSING,
+                "a private /tmp",
+                "commands cannot write in /tmp, and have TMPDIR alone: something is mounted below /tmp",
+                "unmount it, or mount it elsewhere",
+            ),
+            id="a mount below /tmp",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(layers=ENODEV)),
+            Finding(
+                Level.MISSING,
+                "a private /tmp",
+                "commands cannot write in /tmp, and have TMPDIR alone: this kernel has no overlayfs",
+                "sudo modprobe overlay",
+            ),
+            id="no overlayfs",
+        ),
+        pytest.param(
+            DEBIAN.but(trials=refused(layers=EPERM)),
+            Finding(
+                Level.MISSING,
+                "a private /tmp",
+                "commands cannot write in /tmp, and have TMPDIR alone:"
+                " overlayfs is not allowed in user namespaces here (Operation not permitted)",
+                "use Linux 5.11 or newer",
+            ),
+            id="no overlayfs for users",
         ),
     ],
 )

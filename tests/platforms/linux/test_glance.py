@@ -26,6 +26,17 @@ def test_nothing_is_told_from_a_link_to_nothing(tmp_path: Path) -> None:
     assert found == [False, False, True, True]
 
 
+def test_a_file_is_told_from_others_by_whatever_path(tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(".")
+    path = os.fsencode(tmp_path)
+    descriptor = os.open(path, os.O_PATH)
+    found = glance.identity(path)
+    assert [glance.identity(each) for each in (path + b"/link", b"/proc/self/fd/%d" % descriptor)] == [found, found]
+    os.close(descriptor)
+    assert len({found, glance.identity(b"/"), glance.identity(b"/proc"), b""}) == 4
+    assert glance.identity(path + b"/missing") == b""
+
+
 def test_writing_is_possible_or_not(tmp_path: Path) -> None:
     path = os.fsencode(tmp_path)
     assert glance.error_of_writing(path, enter=True) == 0

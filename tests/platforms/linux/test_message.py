@@ -22,7 +22,14 @@ MOUNTS = [(b"writable", b"/w", b""), (b"hidden", b"/h \xff\n", b"")]
         pytest.param(Build([], []), 0, id="build-nothing"),
         pytest.param(
             Build(
-                MOUNTS, [b"12345678"], fresh_processes=False, confinement=b"all", sockets=[b"/s", b""], denied=[b"/d"]
+                MOUNTS,
+                [b"12345678"],
+                fresh_processes=False,
+                confinement=b"all",
+                sockets=[b"/s", b""],
+                denied=[b"/d"],
+                unlisted=[[b"/r \xff", b".git", b""], [b"/q"]],
+                private=1,
             ),
             0,
             id="build",
@@ -43,6 +50,22 @@ def test_each_message_is_read_as_it_was_written(said: Build | Run | Ended | Fail
     arrived, _ = decode(encode(packet))
     assert arrived.number == number
     assert _values(type(said).read(arrived)) == _values(said)
+
+
+@pytest.mark.parametrize("private", [(), (8,)])
+@pytest.mark.parametrize("terminals", [(), (9,)])
+def test_that_a_jail_stands_is_read_as_it_was_written(private: tuple[int, ...], terminals: tuple[int, ...]) -> None:
+    said = message.Ready(b"alone", b"", (7,), terminals, private)
+    arrived, _ = decode(encode(said.packet()))
+    arrived.descriptors = said.packet().descriptors
+    assert _values(message.Ready.read(arrived)) == _values(said)
+
+
+def test_passed_descriptors_are_read_as_they_were_written() -> None:
+    run = Run([b"cat"], {}, b"/", groups=1)
+    run.passed = [63, 3]
+    arrived = Run.read(decode(encode(run.packet(1, ())))[0])
+    assert (arrived.groups, arrived.passed) == (1, [63, 3])
 
 
 def test_a_signal_is_read_as_it_was_written() -> None:

@@ -59,6 +59,7 @@ def _asked(answer: Callable[[int, notification.Notification], object]) -> tuple[
         pytest.param(lambda listener, heard: notification.let_go(listener, heard[0]), "ENOENT", id="the kernel's"),
         pytest.param(lambda listener, heard: notification.answer(listener, heard[0], EPERM), "EPERM", id="an error"),
         pytest.param(lambda listener, heard: notification.answer(listener, heard[0], 0), "", id="success"),
+        pytest.param(lambda listener, heard: notification.give(listener, heard[0], 0), "", id="a result"),
     ],
 )
 def test_a_caller_gets_the_answer(answer: Callable[[int, notification.Notification], object], end: str) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.placeholder import CONTENTS, is_placeholder
+from stockade.placeholder import CONTENTS, is_kept
 from stockade.platforms.linux.journal import Record
 from stockade.platforms.linux.placeholder_directory import Directory, Hold, refusals
 
@@ -47,6 +47,16 @@ def test_only_that_very_node_is_removed(directory: Directory) -> None:
     assert directory.look(name) is not None
 
 
+def test_a_git_file_that_got_the_number_of_a_directory_of_ours_stays(directory: Directory) -> None:
+    """On some disks the next file gets the number of what was removed last."""
+    with open(f"{directory.path}/.git", "w") as file:
+        file.write("gitdir: elsewhere")
+    status = directory.look(".git")
+    assert status is not None
+    assert directory.remove(".git", status.st_ino)
+    assert directory.look(".git") is not None
+
+
 @pytest.mark.parametrize(
     ("number", "state"),
     [
@@ -60,14 +70,16 @@ def test_what_a_refusal_means(directory: Directory, number: int, state: str) -> 
     assert directory.refusal(OSError(number, os.strerror(number)))[0] == state
 
 
-def test_a_hold_makes_nodes_of_both_kinds_and_takes_them_away(tmp_path: Path) -> None:
+def test_a_hold_makes_every_shape_and_takes_them_away(tmp_path: Path) -> None:
     folder = tmp_path.resolve() / "tree"
     folder.mkdir()
     record = Record.shared(str(tmp_path / "record"))
     hold = Hold(Directory(str(folder)), record)
-    names = [".bashrc", ".idea", *CONTENTS]
+    names = [".bashrc", ".idea", "refs", *CONTENTS]
     assert set(hold.make(names).values()) == {("made", "")}
-    assert all(is_placeholder((folder / name).lstat(), name) for name in names)
+    assert all(is_kept(f"{folder}/{name}") for name in names)
+    kinds = [stat.S_IFMT((folder / name).lstat().st_mode) for name in names[:4]]
+    assert kinds == [stat.S_IFREG, stat.S_IFDIR, stat.S_IFSOCK, stat.S_IFREG]
     for name, content in CONTENTS.items():
         assert (folder / name).read_bytes() == content
     hold.release()

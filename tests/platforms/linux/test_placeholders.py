@@ -17,15 +17,17 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from stockade.errors import InvalidTextError, UnavailableError
+from stockade.placeholder import MARK, shape_of
 from stockade.platforms.linux import placeholder_directory, placeholders
 from stockade.platforms.linux.journal import nodes_entry, path_entry, read, record_name, temporary_entry
-from stockade.platforms.linux.placeholders import Lease, Placeholder, acquire, is_placeholder, journal_directory, sweep
+from stockade.platforms.linux.placeholders import Lease, Placeholder, acquire, is_kept, journal_directory, sweep
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-NAMES = (".bashrc", ".zshrc", ".vscode")
+#: A file, a node, a directory.
+NAMES = (".bashrc", "refs", ".vscode")
 
 
 class World:
@@ -49,7 +51,7 @@ class World:
 
     @property
     def nodes(self) -> list[str]:
-        return sorted(path.name for path in self.tree.iterdir() if is_placeholder(path.lstat()))
+        return sorted(path.name for path in self.tree.iterdir() if is_kept(str(path)))
 
     @property
     def left(self) -> list[str]:
@@ -74,13 +76,113 @@ def test_placeholders_are_there_while_held_and_nothing_is_left(world: World) -> 
     lease.release()
 
 
-def test_a_placeholder_cannot_be_opened_nor_made_a_directory(world: World) -> None:
+def test_no_directory_can_be_made_of_a_placeholder(world: World) -> None:
     with world.acquire():
         for path in world.paths:
-            with pytest.raises(OSError, match=r"No such device or address|Permission denied"):
-                os.open(path, os.O_RDWR | os.O_CREAT)
             with pytest.raises(FileExistsError):
                 os.mkdir(path)
+        with pytest.raises(OSError, match=r"No such device or address|Permission denied"):
+            os.open(world.paths[1], os.O_RDWR | os.O_CREAT)
+
+
+def test_what_programs_of_the_host_write_meanwhile_stays(world: World) -> None:
+    with world.acquire():
+        (world.tree / ".bashrc").write_text("alias")
+        (world.tree / ".vscode" / "settings.json").write_text("{}")
+        assert world.nodes == ["refs"]
+        with world.acquire() as other:
+            assert [placeholder.path for placeholder in other.changed] == [world.paths[0], world.paths[2]]
+    assert world.left == [".bashrc", ".vscode"]
+    assert (world.tree / ".vscode" / "settings.json").read_text() == "{}"
+
+
+def test_what_was_in_a_placeholder_once_makes_it_the_user_s_own(world: World) -> None:
+    with world.acquire():
+        (world.tree / ".vscode" / "x").touch()
+        (world.tree / ".vscode" / "x").unlink()
+        (world.tree / ".bashrc").touch()
+    assert world.left == [".bashrc", ".vscode"]
+
+
+def test_a_directory_with_something_in_it_is_no_placeholder_whatever_its_time(world: World) -> None:
+    lease = world.acquire()
+    directory = world.tree / ".vscode"
+    (directory / "x").touch()
+    os.utime(directory, ns=(MARK, MARK))
+    with world.acquire() as other:
+        assert [placeholder.path for placeholder in other.changed] == [str(directory)]
+    lease.release()
+    assert world.left == [".vscode"]
+
+
+@pytest.mark.parametrize("umask", [0o000, 0o022, 0o077])
+def test_placeholders_let_others_do_no_more_than_their_directory(world: World, umask: int) -> None:
+    world.tree.chmod(0o2750)
+    old = os.umask(umask)
+    try:
+        with world.acquire(*world.paths, f"{world.tree}/.ssh"):
+            assert stat.S_IMODE((world.tree / ".vscode").stat().st_mode) == 0o2750
+            assert stat.S_IMODE((world.tree / ".ssh").stat().st_mode) == 0o2700
+            assert stat.S_IMODE((world.tree / ".bashrc").stat().st_mode) == 0o666 & ~umask
+    finally:
+        os.umask(old)
+    assert world.left == []
+
+
+def test_a_disk_that_keeps_no_times_gets_nodes(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "utime", lambda *_args, **_options: None)
+    with world.acquire() as lease:
+        assert world.states(lease) == ["made"] * 3
+        assert all(stat.S_ISSOCK(os.lstat(path).st_mode) for path in world.paths)
+    assert world.left == []
+
+
+def test_the_shape_that_a_plan_chose_counts(world: World) -> None:
+    shapes: dict[str, Any] = {f"{world.tree}/.bashrc": "node", f"{world.tree}/x": "directory"}
+    with acquire(shapes, str(world.journals), shapes=shapes):
+        assert stat.S_ISSOCK((world.tree / ".bashrc").lstat().st_mode)
+        assert (world.tree / "x").is_dir()
+    assert world.left == []
+
+
+def test_another_that_is_just_being_made_is_relied_on(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the making of a directory and the entry of its number, only its mode tells what it is."""
+    leases: list[Lease] = []
+    real = os.mkdir
+
+    def mkdir(*args: Any, **kwargs: Any) -> None:
+        real(*args, **kwargs)
+        monkeypatch.undo()
+        leases.append(world.acquire(world.paths[2]))
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    leases.append(world.acquire(world.paths[2]))
+    assert [world.states(lease) for lease in leases] == [["present"], ["made"]]
+    for lease in leases:
+        lease.release()
+    world.sweep()
+    assert world.left == []
+
+
+def test_nothing_is_changed_through_what_takes_the_place_of_a_new_directory(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    victim = world.journals.with_name("victim")
+    victim.mkdir(mode=0o711)
+    before = victim.stat()
+    real = os.mkdir
+
+    def mkdir(name: str, *args: Any, **kwargs: Any) -> None:
+        real(name, *args, **kwargs)
+        (world.tree / name).rmdir()
+        (world.tree / name).symlink_to(victim)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    with world.acquire(world.paths[2]) as lease:
+        assert world.states(lease) == ["changed"]
+    after = victim.stat()
+    assert (after.st_mode, after.st_mtime_ns) == (before.st_mode, before.st_mtime_ns)
+    assert (world.tree / ".vscode").is_symlink()
 
 
 def test_names_of_any_bytes_and_in_any_directory(world: World) -> None:
@@ -88,14 +190,14 @@ def test_names_of_any_bytes_and_in_any_directory(world: World) -> None:
     paths = [f"{world.tree}/a\nb\udcff /*", f"{world.tree}/a\nb\udcff /\udcfe\n", f"{world.tree}/ -x"]
     with world.acquire(*paths) as lease:
         assert lease.targets == tuple(paths)
-        assert all(is_placeholder(os.lstat(path)) for path in paths)
+        assert all(map(is_kept, paths))
     assert world.left == ["a\nb\udcff "]
 
 
 @pytest.mark.parametrize("first_leaves_first", [True, False])
 def test_only_the_last_removes_them(world: World, *, first_leaves_first: bool) -> None:
     leases = [world.acquire(), world.acquire(*world.paths, f"{world.tree}/.profile")]
-    assert world.states(leases[1]) == ["present", "present", "present", "made"]
+    assert sorted(world.states(leases[1])) == ["made", "present", "present", "present"]
     before = {name: (world.tree / name).lstat().st_ino for name in NAMES}
     leases.pop(0 if first_leaves_first else 1).release()
     assert {name: (world.tree / name).lstat().st_ino for name in NAMES} == before
@@ -103,17 +205,21 @@ def test_only_the_last_removes_them(world: World, *, first_leaves_first: bool) -
     assert world.left == []
 
 
-def test_one_that_comes_in_between_is_known_by_its_journal(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("call", ["mknod", "mkdir", "link"])
+def test_one_that_comes_in_between_is_known_by_its_journal(
+    world: World, monkeypatch: pytest.MonkeyPatch, call: str
+) -> None:
     leases: list[Lease] = []
 
-    def mknod(*args: Any, **kwargs: Any) -> None:
+    def make(*args: Any, **kwargs: Any) -> None:
         monkeypatch.undo()
         leases.append(world.acquire())
-        os.mknod(*args, **kwargs)
+        getattr(os, call)(*args, **kwargs)
 
-    monkeypatch.setattr(os, "mknod", mknod)
+    monkeypatch.setattr(os, call, make)
     leases.append(world.acquire())
-    assert [world.states(lease) for lease in leases] == [["made"] * 3, ["present"] * 3]
+    for states in zip(*map(world.states, leases), strict=True):
+        assert sorted(states) == ["made", "present"]
     assert [len(lease.descriptors) for lease in leases] == [1, 1]
     for lease in leases:
         lease.release()
@@ -129,8 +235,10 @@ def put_link(path: Path) -> None:
 
 
 def put_socket(path: Path) -> None:
+    directory = os.open(path.parent, os.O_PATH)  # an address has room for a hundred characters
     with socket.socket(socket.AF_UNIX) as server:
-        server.bind(str(path))
+        server.bind(f"/proc/self/fd/{directory}/{path.name}")
+    os.close(directory)
 
 
 REAL = [
@@ -154,12 +262,19 @@ def test_what_is_really_there_is_reported_and_kept(world: World, put: Callable[[
     assert os.path.samestat(real.lstat(), before)
 
 
+def remove(path: Path) -> None:
+    (path.rmdir if path.is_dir() else path.unlink)()
+
+
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.parametrize("by_sweep", [False, True])
 @pytest.mark.parametrize("put", REAL)
-def test_what_replaces_a_placeholder_is_kept(world: World, put: Callable[[Path], object], *, by_sweep: bool) -> None:
+def test_what_replaces_a_placeholder_is_kept(
+    world: World, put: Callable[[Path], object], name: str, *, by_sweep: bool
+) -> None:
     lease = world.acquire()
-    real = world.tree / NAMES[0]
-    real.unlink()
+    real = world.tree / name
+    remove(real)
     put(real)
     before = real.lstat()
     with world.acquire() as other:
@@ -182,7 +297,7 @@ def abandon(lease: Lease) -> None:
 
 def test_a_stranger_s_socket_of_the_same_shape_is_not_removed(world: World) -> None:
     lease = world.acquire()
-    victim = world.tree / NAMES[0]
+    victim = world.tree / NAMES[1]
     os.mknod(world.tree / "other", stat.S_IFSOCK)
     os.rename(world.tree / "other", victim)
     lease.release()
@@ -212,7 +327,7 @@ def test_what_cannot_be_made_is_a_verdict_for_that_name_alone(world: World, path
     assert world.left == ["file", "link", "real"]
 
 
-@pytest.mark.parametrize("call", ["mknod", "link"])
+@pytest.mark.parametrize("call", [("mknod", "open", "mkdir"), ("link", "mkdir")], ids=["new", "named"])
 @pytest.mark.parametrize(
     ("number", "own", "expected"),
     [
@@ -229,7 +344,7 @@ def test_what_cannot_be_made_is_a_verdict_for_that_name_alone(world: World, path
     ],
 )
 def test_the_kernel_s_refusals(
-    world: World, monkeypatch: pytest.MonkeyPatch, call: str, number: int, expected: str, *, own: bool
+    world: World, monkeypatch: pytest.MonkeyPatch, call: tuple[str, ...], number: int, expected: str, *, own: bool
 ) -> None:
     def owned(owner: int) -> Any:
         real = os.fstat
@@ -241,10 +356,17 @@ def test_the_kernel_s_refusals(
 
         return fstat
 
-    def refuse(*_: object, **__: object) -> None:
-        raise OSError(number, os.strerror(number))
+    def refusing(function: Any) -> Any:
+        def refuse(*args: Any, **kwargs: Any) -> Any:
+            if function is opened and not args[1] & os.O_EXCL:
+                return function(*args, **kwargs)
+            raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(os, call, refuse)
+        return refuse
+
+    opened = os.open
+    for name in call:
+        monkeypatch.setattr(os, name, refusing(getattr(os, name)))
     monkeypatch.setattr(os, "geteuid", lambda: 4242)
     monkeypatch.setattr(os, "fstat", owned(4242 if own else 1))
     with world.acquire() as lease:
@@ -439,7 +561,7 @@ def deadly(function):
             os.kill(os.getpid(), signal.SIGKILL)
         return function(*args, **kwargs)
     return counted
-for name in "open close write pread fstat stat readlink mknod link unlink urandom".split():
+for name in "open close write pread fstat stat readlink mknod link unlink urandom mkdir rmdir utime fchmod".split():
     setattr(os, name, deadly(getattr(os, name)))
 fcntl.flock = deadly(fcntl.flock)
 placeholders.acquire(paths, journals).release()
@@ -479,7 +601,7 @@ def test_whatever_call_fails_the_lease_is_whole_or_refused_and_nothing_is_left(
         world = World(tmp_path / str(fatal))
         calls = iter(range(1, 1000))
         with monkeypatch.context() as patch:
-            for name in ("open", "write", "pread", "fstat", "stat", "readlink", "mknod", "link", "unlink"):
+            for name in ("open", "write", "pread", "fstat", "stat", "readlink", "mknod", "link", "unlink", *DIRECTORY):
                 patch.setattr(os, name, failing(getattr(os, name), calls, fatal))
             try:
                 lease = world.acquire()
@@ -489,7 +611,11 @@ def test_whatever_call_fails_the_lease_is_whole_or_refused_and_nothing_is_left(
                 outcomes.add("refused")
         world.sweep()
         assert world.left == [], fatal
-    assert outcomes == {"made", "impossible", "refused"}
+    # "present": a directory that could not be opened once it was made. Its mode keeps it, and tells what it is.
+    assert outcomes == {"made", "present", "impossible", "refused"}
+
+
+DIRECTORY = ("mkdir", "rmdir", "utime", "fchmod")
 
 
 def failing(function: Any, calls: Any, fatal: int) -> Any:
@@ -600,8 +726,10 @@ def test_git_sees_nothing_of_them(world: World) -> None:
     (world.tree / "sub").mkdir()
     (world.tree / "sub" / "file").write_text("1")
     (world.tree / "untracked").write_text("1")
-    names = [".bashrc", ".gitmodules", ".gitconfig", ".vscode", "sub/.git", "sub/.mcp.json"]
-    with world.acquire(*(f"{world.tree}/{name}" for name in names)) as lease:
+    nodes = [".bashrc", ".gitconfig", "refs"]
+    names = [*nodes, ".gitmodules", ".vscode", "sub/.git", "sub/.mcp.json"]
+    shapes: dict[str, Any] = {f"{world.tree}/{name}": shape_of(name, at_home=False) for name in names}
+    with acquire(shapes, str(world.journals), shapes=shapes) as lease:
         assert world.states(lease) == ["made"] * len(names)
         assert git("status", "--porcelain", "-uall") == "?? sub/file\n?? untracked\n"
         assert git("add", "-A") == ""
@@ -609,11 +737,13 @@ def test_git_sees_nothing_of_them(world: World) -> None:
         assert git("ls-files") == "sub/file\nuntracked\n"
         assert git("status", "--porcelain", "--ignored", directory=world.tree / "sub") == ""
         (world.tree / "new").write_text("1")
+        assert all(is_kept(f"{world.tree}/{name}") for name in names)
         git("stash", "-u")
         assert git("status", "--porcelain", "-uall") == ""
         git("stash", "pop")
         git("clean", "-fdx")
-        assert all(is_placeholder(os.lstat(world.tree / name)) for name in names)
+        # Empty directories go with what git cleans; nothing that it does not see.
+        assert all(is_kept(f"{world.tree}/{name}") for name in nodes)
     assert git("status", "--porcelain", "-uall") == ""
 
 

@@ -5,8 +5,8 @@ import os
 import pytest
 
 from stockade.platforms.linux import calls
-from stockade.platforms.linux.program import name, notifies, program, unsupervised
-from stockade.platforms.linux.seccomp import Features
+from stockade.platforms.linux.program import UNLISTED, name, notifies, program, unsupervised
+from stockade.platforms.linux.seccomp import Features, notified_first
 from stockade.platforms.linux.seccomp import program as assemble
 from stockade.platforms.linux.syscalls import arch_of
 
@@ -35,6 +35,29 @@ from stockade.platforms.linux.syscalls import arch_of
 def test_a_name_means_a_program_for_this_machine(named: bytes, features: Features) -> None:
     assert program(named) == assemble(arch_of(os.uname().machine), features)
     assert program(named) is program(named)
+
+
+def test_listings_are_asked_about_before_the_same_program() -> None:
+    named = name(unlisted=True)
+    first = notified_first(arch_of(os.uname().machine), calls.LISTS)
+    assert named == name() + b" unlisted"
+    assert program(named) == first + program(name())
+    assert program(named) is program(named)
+
+
+@pytest.mark.parametrize(
+    ("named", "asks"),
+    [
+        pytest.param(name(unlisted=True), True, id="the usual one"),
+        pytest.param(name(observe="off", unlisted=True), True, id="who decides about connections can list, too"),
+        pytest.param(name("all", unlisted=True), True, id="who is told of changes, too"),
+        pytest.param(name("all", observe="off", unlisted=True), False, id="nobody is there for it alone"),
+    ],
+)
+def test_listings_are_asked_about_where_somebody_answers_anyway(named: bytes, *, asks: bool) -> None:
+    assert (UNLISTED in named.split()) is asks
+    assert notifies(named) is asks
+    assert UNLISTED not in unsupervised(named).split()
 
 
 def test_the_usual_one_needs_no_name() -> None:

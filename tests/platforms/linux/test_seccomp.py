@@ -74,6 +74,23 @@ def test_every_number_has_the_verdict_that_was_promised(emulate: Emulate, arch: 
     assert verdicts(emulate, arch, Features()) == expected
 
 
+@pytest.mark.parametrize("features", SOME_FEATURES)
+@both
+def test_what_comes_before_a_program_asks_about_its_calls_and_changes_no_other(
+    emulate: Emulate, arch: Arch, features: Features
+) -> None:
+    names = {"getdents64", "getdents"}
+    plain = seccomp.program(arch, features)
+    asking = seccomp.notified_first(arch, names) + plain
+    asked = {number for name, number in arch.numbers().items() if name in names}
+    assert len(asked) == (2 if arch is X86_64 else 1)
+    for number in (*range(601), 0x4000_0000 + 217, 0x8000_0000, 0xFFFF_FFFF):
+        for token in (arch.token, 0x4000_0003):
+            data = call(arch, number, token=token)
+            expected = NOTIFY if number in asked and token == arch.token else spell(emulate(plain, data)[0])
+            assert spell(emulate(asking, data)[0]) == expected
+
+
 @both
 def test_without_tracing_only_the_tracing_calls_change(emulate: Emulate, arch: Arch) -> None:
     with_tracing = verdicts(emulate, arch, Features())

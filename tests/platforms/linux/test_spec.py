@@ -50,6 +50,33 @@ def test_surroundings_come_first_and_the_sessions_own_mounts_win() -> None:
     assert spec.fresh_processes
 
 
+def _laid(plan: Plan, base: str) -> dict[str, str]:
+    own = f"{base}/p-1/cache"
+    spec = specify(POLICY, plan, temporary="/t", cache=own, private=[base], placed=[])
+    return {mount.target: mount.operation for mount in spec.mounts}
+
+
+def test_a_cache_is_shown_in_what_is_hidden_and_held_where_it_could_be_moved() -> None:
+    base = "/home/u/.cache/stockade-projects"
+    own = {base: "hidden", f"{base}/p-1/cache": "writable", "/t": "writable"}
+    assert _laid(Plan(), base) == own
+    opened = Plan(mounts=(Planned(Operation.WRITABLE, "/home/u", "home"),))
+    assert _laid(opened, base) == own | {"/home/u": "writable", "/home/u/.cache": "writable"}
+    closed = Plan(mounts=(*opened.mounts, Planned(Operation.READ_ONLY, "/home/u/.cache", "denied")))
+    assert _laid(closed, base) == own | {"/home/u": "writable", "/home/u/.cache": "read-only"}
+
+
+def test_a_private_place_gets_the_layers_of_the_session() -> None:
+    plan = Plan(mounts=(Planned(Operation.PRIVATE, "/t", "private"), Planned(Operation.ABSENT, "/t/none", "denied")))
+    spec = specify(POLICY, plan, temporary="/t/own/tmp-1", private=["/t/own"], placed=[], layers="/t/own/tmp-2")
+    assert spec.mounts == (
+        Mount("private", "/t", "private", "/t/own/tmp-2"),
+        Mount("absent", "/t/none", "denied"),
+        Mount("hidden", "/t/own", "the sandboxes' own"),
+        Mount("writable", "/t/own/tmp-1", "the session's temporary directory"),
+    )
+
+
 def test_questions_about_names_are_answered_inside_unless_a_rule_is_about_that_file() -> None:
     hidden = Planned(Operation.HIDDEN, "/etc/resolv.conf", "denied")
     plain, denied = (
@@ -80,12 +107,28 @@ def test_placeholders_become_mounts(tmp_path: Path) -> None:
         )
     )
     with placeholders.acquire([one.path for one in plan.placeholders], str(tmp_path)) as lease:
-        found = placed(plan, lease)
+        found = placed(plan, lease, {})
+        staged = placed(plan, lease, {f"{root}/.bashrc": "/stage"})
+    assert Mount("staged", f"{root}/.bashrc", "missing", "/stage") in staged.mounts
+    assert len(staged.mounts) == len(found.mounts)
     assert set(found.mounts) == {
         Mount("absent", f"{root}/.bashrc", "missing"),
         Mount("read-only", f"{root}/.git/commondir", "git"),
     }
     assert found.notes == ()
+
+
+def test_placeholders_of_a_bare_root_are_not_listed(tmp_path: Path) -> None:
+    root = str((tmp_path / "root").resolve())
+    os.mkdir(root)
+    plan = Plan(placeholders=(Placeholder(f"{root}/.bashrc", "missing", root),))
+    with placeholders.acquire([f"{root}/.bashrc"], str(tmp_path)) as lease:
+        bare = placed(plan, lease, {}).unlisted
+        os.mkdir(f"{root}/src")
+        assert placed(plan, lease, {}).unlisted == ()
+    assert bare == ((root, (".bashrc",)),)
+    spec = specify(POLICY, plan, temporary="/t", private=[], placed=[], unlisted=bare)
+    assert (spec.unlisted, spec.confinement) == (bare, name(unlisted=True))
 
 
 def test_where_no_placeholder_can_be_made_the_directory_is_read_only(tmp_path: Path) -> None:
@@ -102,7 +145,7 @@ def test_where_no_placeholder_can_be_made_the_directory_is_read_only(tmp_path: P
         mounts=(Planned(Operation.READ_ONLY, f"{root}/planned", "x"),),
         placeholders=(Placeholder(f"{root}/.bashrc", "missing", root),),
     )
-    found = placed(plan, Lease())  # type: ignore[arg-type]
+    found = placed(plan, Lease(), {})  # type: ignore[arg-type]
     assert [(mount.operation, mount.target) for mount in found.mounts] == [
         ("read-only", root),
         ("writable", f"{root}/sub"),

@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING
 from stockade.platforms.linux import kernel, message
 from stockade.platforms.linux.channel import Packet
 from stockade.platforms.linux.connection import Attempt
+from stockade.platforms.linux.listings import Listings
 from stockade.platforms.linux.supervisor import Supervisor, follow_no_links
+from stockade.platforms.linux.syscalls import arch_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -65,6 +67,19 @@ def test_where_links_are_followed_no_answer_is_quick(ends: Ends, monkeypatch: py
         careful.hear(99)
     careful.own.close()
     assert answered == ["walk"] * len(ends.supervisor.quick)
+
+
+def test_who_lists_is_asked_only_where_something_is_left_out(ends: Ends, monkeypatch: pytest.MonkeyPatch) -> None:
+    arch = arch_of(os.uname().machine)
+    asked = (1, os.getpid(), 0, arch.numbers()["getdents64"], 0, 0, *[0] * 6)
+    monkeypatch.setattr("stockade.platforms.linux.supervisor.receive", lambda _: asked)
+    answered: list[object] = []
+    monkeypatch.setattr(ends.supervisor, "observe", lambda *_: answered.append("the kernel"))
+    ends.supervisor.hear(99)
+    ends.supervisor.listings = Listings([[b"/", b"x"]], arch)
+    monkeypatch.setattr(ends.supervisor.listings, "answer", lambda *words: answered.append(words))
+    ends.supervisor.hear(99)
+    assert answered == ["the kernel", (99, asked)]
 
 
 def test_in_its_own_mounts_it_follows_no_link(tmp_path: Path) -> None:

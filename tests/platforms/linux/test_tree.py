@@ -1,16 +1,13 @@
 from __future__ import annotations
 
-import errno
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.platforms.linux import tree
 from stockade.platforms.linux.mount import Mount
-from stockade.platforms.linux.tree import HIDDEN, READ_ONLY, TEMPORARY, WRITABLE, arrange
+from stockade.platforms.linux.tree import HIDDEN, PRIVATE, READ_ONLY, TEMPORARY, WRITABLE, arrange
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +34,11 @@ AS_ROOT = os.geteuid() == 0
             id="deep",
         ),
         pytest.param([(TEMPORARY, b"/t"), (WRITABLE, b"/t/a")], [(-1, False), (0, True)], id="in-temporary"),
+        pytest.param(
+            [(PRIVATE, b"/p"), (WRITABLE, b"/p/a"), (READ_ONLY, b"/p/b"), (HIDDEN, b"/p/c")],
+            [(-1, False), (0, True), (0, True), (0, False)],
+            id="in-private",
+        ),
         pytest.param([(WRITABLE, b"/w"), (WRITABLE, b"/wide")], [(-1, True), (-1, True)], id="only-a-prefix"),
         pytest.param([(WRITABLE, b"/"), (READ_ONLY, b"/a")], [(-1, True), (0, False)], id="root"),
     ],
@@ -56,6 +58,50 @@ def test_the_host_is_read_only_but_for_what_is_opened(open_jail: OpenJail, outco
     code, out, err = outcome(jail, "sh", "-c", line)
     assert (code, out, err.count("Read-only file system")) == (0, "in:\nx\n\nout:\n", 5)
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["in", "out", "x"]
+
+
+def test_a_private_place_is_written_without_the_host(open_jail: OpenJail, outcome: Outcome, tmp_path: Path) -> None:
+    lower, layers = tmp_path / "lower", tmp_path / "layers"
+    for name in ("real", "kept", "shut"):
+        (lower / name).mkdir(parents=True)
+        (lower / name / "file").write_text("host\n")
+    layers.mkdir()
+    jail = open_jail(
+        Mount("private", str(lower), source=str(layers)),
+        Mount("absent", str(lower / "deep" / "none")),
+        Mount("read-only", str(lower / "kept")),
+        Mount("writable", str(lower / "real")),
+        Mount("hidden", str(lower / "shut")),
+    )
+    line = (
+        "cd lower && echo x > new && cat new && echo y > real/new && rm -r real 2>/dev/null; touch kept/x; ls shut;"
+        " touch deep/none; rm -f deep/none; ls"
+    )
+    _, out, err = outcome(jail, "sh", "-c", line)
+    assert out == "x\ndeep\nkept\nnew\nreal\nshut\n"
+    assert [err.count(words) for words in ("Read-only", "Permission denied", "busy")] >= [1, 1, 1]
+    assert sorted(path.name for path in lower.iterdir()) == ["kept", "real", "shut"]
+    assert (layers / "0" / "upper" / "new").read_text() == "x\n"
+    assert jail.common == ""
+    assert len(jail.private) == 1
+
+
+def test_where_no_private_place_can_be_had_the_hosts_is_read_only(
+    open_jail: OpenJail, outcome: Outcome, tmp_path: Path
+) -> None:
+    (tmp_path / "lower" / "real").mkdir(parents=True)
+    lower = str(tmp_path / "lower")
+    # The kernel takes no layer of a file, neither on disk nor in memory.
+    (tmp_path / "lower" / "file").touch()
+    jail = open_jail(
+        Mount("private", lower + "/file", source=str(tmp_path)),
+        Mount("writable", lower + "/real"),
+    )
+    code, out, err = outcome(jail, "sh", "-c", "touch lower/real/x && echo x > lower/file")
+    assert (code != 0, out) == (True, "")
+    assert "Read-only file system" in err
+    assert jail.common.startswith("overlayfs: ")
+    assert jail.private == ()
 
 
 @pytest.fixture
@@ -218,46 +264,3 @@ def test_root_works_in_somebody_elses_directory(
         if folder.owner() == "root" and folder != Path("/"):
             folder.chmod(folder.stat().st_mode | 0o055)
     assert outcome(jail, "sh", "-c", line) == expected
-
-
-def test_a_file_that_is_replaced_again_while_it_is_covered_was_not_missing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A rename leaves no moment without the name; only what was found before it is gone."""
-    place = tree.Place(tree.READ_ONLY, os.fsencode(tmp_path / "config"), b"", -1)
-    (tmp_path / "config").touch()
-    place.kind = stat.S_IFREG
-    attempts: list[bytes] = []
-
-    def lay(each: tree.Place) -> None:
-        attempts.append(each.target)
-        if len(attempts) == 1:
-            raise FileNotFoundError(errno.ENOENT, "replaced meanwhile", each.target)
-
-    monkeypatch.setattr(tree, "lay", lay)
-    relaid = tree.lay_again([place])
-    assert (len(attempts), relaid.laid, relaid.missing, relaid.hopeless) == (2, [place.target], [], [])
-
-
-def test_what_is_gone_was_missing(tmp_path: Path) -> None:
-    place = tree.Place(tree.READ_ONLY, os.fsencode(tmp_path / "config"), b"", -1)
-    relaid = tree.lay_again([place])
-    assert (relaid.laid, relaid.missing, relaid.hopeless) == ([], [place.target], [])
-
-
-def test_a_link_in_the_place_of_a_file_cannot_be_covered(tmp_path: Path) -> None:
-    (tmp_path / "config").symlink_to("elsewhere")
-    place = tree.Place(tree.READ_ONLY, os.fsencode(tmp_path / "config"), b"", -1)
-    assert tree.lay_again([place]).hopeless == [place.target]
-
-
-@pytest.mark.parametrize("how", ["open", "link", "neither"])
-def test_a_file_that_somebody_can_write_in_spite_of_a_cover_is_told(tmp_path: Path, how: str) -> None:
-    path = tmp_path / "config"
-    path.write_text("x")
-    if how == "link":
-        (tmp_path / "twin").hardlink_to(path)
-    held = path.open("r+") if how == "open" else None
-    assert tree.is_within_reach(os.fsencode(path)) is (how != "neither")
-    if held is not None:
-        held.close()

@@ -17,7 +17,18 @@ if TYPE_CHECKING:
 
 SOURCE = Path(trial.__file__).parents[3]
 HELPER = "import sys; sys.path.append(sys.argv[1]); from stockade.platforms.linux.trial import main; main()"
-STEPS = ("user_namespace", "id_map", "namespaces", "loopback", "mounts", "processes", "filter", "listener", "masks")
+STEPS = (
+    "user_namespace",
+    "id_map",
+    "namespaces",
+    "loopback",
+    "mounts",
+    "processes",
+    "filter",
+    "listener",
+    "masks",
+    "layers",
+)
 
 
 def refuse() -> None:

@@ -70,6 +70,7 @@ def yard(tmp_path: Path) -> Iterator[Yard]:
 
 
 def test_a_plan_that_stays_keeps_its_jail(yard: Yard) -> None:
+    (yard.project / "before").touch()
     policy = yard.policy()
     yard.walls.renew(policy)
     first = yard.walls._current
@@ -78,6 +79,18 @@ def test_a_plan_that_stays_keeps_its_jail(yard: Yard) -> None:
     assert yard.walls._current is first
     yard.walls.renew(yard.policy())
     assert yard.walls._current is first
+
+
+def test_a_jail_goes_when_its_empty_project_has_filled_and_when_that_is_empty_again(yard: Yard) -> None:
+    """In an empty project placeholders are not listed, which costs something with each directory."""
+    policy = yard.policy()
+    cells = []
+    for line in ('[ -z "$(ls -A)" ] && echo x > file', '[ -n "$(ls -A)" ] && rm file', '[ -z "$(ls -A)" ]', "true"):
+        yard.walls.renew(policy)
+        cells.append(yard.walls._current)
+        assert yard.status(line) == 0, line
+    assert [bool(cell and cell.unlisted) for cell in cells] == [True, False, True, True]
+    assert (cells[3] is cells[2], len(yard.walls._cells)) == (True, 1)
 
 
 def test_what_a_command_makes_is_protected_for_the_next(yard: Yard) -> None:
@@ -110,16 +123,16 @@ def test_an_old_jail_lives_until_its_last_command_ends(yard: Yard) -> None:
 def test_names_are_given_back_at_rest_and_kept_again(yard: Yard) -> None:
     policy = yard.policy()
     yard.walls.renew(policy)
-    assert os.path.lexists(yard.project / ".bashrc")
+    assert os.path.lexists(yard.project / ".mcp.json")
     running = yard.launch("sleep 60")
     yard.walls.rest()
-    assert os.path.lexists(yard.project / ".bashrc")
+    assert os.path.lexists(yard.project / ".mcp.json")
     yard.walls.end(running)
     yard.outcome()
     yard.walls.rest()
     assert os.listdir(yard.project) == []
     yard.walls.renew(policy)
-    assert yard.status("echo x > .bashrc") != 0
+    assert yard.status("echo x > .mcp.json") != 0
 
 
 def test_killed_helpers_are_told_and_replaced(yard: Yard) -> None:

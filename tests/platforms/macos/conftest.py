@@ -90,16 +90,31 @@ class Case:
         show: Iterable[str] = (),
         depth: int = 3,
         git_config: bool = False,
+        lifted: Iterable[str] = (),
+        spared: Iterable[str] = (),
         sockets: Sockets | None = None,
         ports: tuple[int, ...] = (),
         temporary: str = "",
         private: str = "",
+        cache: str = "",
+        caches: str = "",
     ) -> None:
         self.disk = Forest({CWD: ""} if entries is None else entries)
         write_allow, write_deny, read_deny, read_allow = (
             tuple(map(_sourced, texts)) for texts in (write, deny, hide, show)
         )
-        self.rules = FileRules(CWD, HOME, write_allow, write_deny, read_deny, read_allow, depth, git_config)
+        self.rules = FileRules(
+            CWD,
+            HOME,
+            write_allow,
+            write_deny,
+            read_deny,
+            read_allow,
+            depth,
+            git_config,
+            left_allow=tuple(map(_sourced, spared)),
+            lifted=frozenset(lifted),
+        )
         self.plan = make_plan(self.rules, self.disk)
         self.profile = make_profile(
             survey(self.rules, self.disk),
@@ -107,7 +122,7 @@ class Case:
             self.disk,
             sockets=sockets or Sockets((), False, False, None, None),
             ports=ports,
-            own=Own(temporary, private),
+            own=Own(temporary, private, cache, caches),
         )
 
 

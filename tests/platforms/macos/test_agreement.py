@@ -22,7 +22,7 @@ from stockade.policy.model import Sockets
 from stockade.policy.name_glob import DEEP, escaped
 from stockade.policy.path_pattern import PathPattern, is_at_or_below
 from stockade.policy.places import follow
-from stockade.policy.protected import INNER, NAMES
+from stockade.policy.protected_names import INNER, NAMES
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:
@@ -220,9 +220,9 @@ def test_the_profile_agrees_with_the_verdicts(forest: Callable[..., Any], chunk:
 @pytest.mark.parametrize(
     ("seed", "reason"),
     [
-        pytest.param(1201, "protected names are closed at any depth", id="names"),
+        pytest.param(1203, "protected names are closed at any depth", id="names"),
         pytest.param(
-            1215,
+            1243,
             "in a tree that does not exist yet, a directory can be made whose entries are protected",
             id="a-tree-to-come",
         ),

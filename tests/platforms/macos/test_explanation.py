@@ -25,7 +25,7 @@ DISK = Land()
 def _policy(root: Path, **lists: list[str]) -> SandboxPolicy:
     values: dict[str, object] = {f"sandbox.filesystem.{name}": texts for name, texts in lists.items()}
     settings = merge([Document(Layer.USER, "s.json", values)])
-    return compile_policy(settings, cwd=str(root), home=str(root / "home"))
+    return compile_policy(settings, cwd=str(root), home=str(root.parent / "home"))
 
 
 def test_each_way_has_its_answer(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from stockade.platforms.macos.seatbelt_regex import compile_regex
 from stockade.platforms.macos.sexpr import bytes_of
 from stockade.policy.name_glob import DEEP, escaped
 from stockade.policy.path_pattern import PathPattern, names_of
-from stockade.policy.protected import INNER, NAMES
+from stockade.policy.protected_names import INNER, NAMES
 
 ANY = "([^/\udc80-\udcff]|[\udcc0-\udcff][\udc80-\udcbf]+)"
 

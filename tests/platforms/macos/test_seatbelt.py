@@ -124,6 +124,21 @@ def test_what_is_around_the_temporary_directory_is_hidden(case: Callable[..., Ca
     assert walls.allows_file("file-read-metadata", "/p/o", "DIRECTORY")
 
 
+def test_a_cache_is_open_and_those_of_other_projects_are_hidden_and_stay_where_they_are(
+    case: Callable[..., Case],
+) -> None:
+    walls = Evaluator(case(write=["/p"], cache="/p/c/s/a-1/cache", caches="/p/c/s").profile.text)
+    for operation in ("file-read-data", "file-write-create"):
+        assert walls.allows_file(operation, "/p/c/s/a-1/cache/x")
+        assert not walls.allows_file(operation, "/p/c/s/a-1/project")
+        assert not walls.allows_file(operation, "/p/c/s/b-1/cache/x")
+    for path in ("/p/c/s", "/p/c/s/a-1"):
+        assert walls.allows_file("file-read-metadata", path, "DIRECTORY")
+    for path in ("/p/c", "/p/c/s", "/p/c/s/a-1", "/p/c/s/a-1/cache"):
+        assert not walls.allows_file("file-write-unlink", path, "DIRECTORY")
+    assert walls.allows_file("file-write-unlink", "/p/c/other", "DIRECTORY")
+
+
 def test_a_profile_that_is_too_large_is_refused(case: Callable[..., Case]) -> None:
     with pytest.raises(UnavailableError) as caught:
         case(deny=[f"{'x' * 200}/{number}" for number in range(4000)])

@@ -215,7 +215,7 @@ from stockade.platforms.macos.walls import MacWalls
 from stockade.policy.compile import compile_policy
 from stockade.settings.merge import merge
 walls = MacWalls({temporary!r}, sandbox={sandbox!r})
-walls.renew(compile_policy(merge([]), cwd={cwd!r}, home={cwd!r}))
+walls.renew(compile_policy(merge([]), cwd={cwd!r}, home="/nonexistent"))
 walls.launch(Launch(("/bin/sh", "-c", "echo $$ > pid; exec sleep 300"), dict(os.environ), {cwd!r}), (0, 1, 2))
 time.sleep(300)
 """

@@ -44,9 +44,31 @@ HOOKS = {f"{W}/{path}": None for path in (".git/hooks/x", ".git/config", ".git/H
         pytest.param(
             {W: ""},
             {},
-            ["a/bashrc", "a/.bashrc2"],
-            [".bashrc", "a/b/c/d/.BashRC", "a/.ba\u017fhrc", ".vscode/a"],
+            ["a/idea", "a/.idea2", ".bashrc", ".gitmodules"],
+            [".mcp.json", "a/b/c/d/.Idea", "a/.v\u017fcode", ".vscode/a"],
             id="names",
+        ),
+        pytest.param({f"{W}/a/.bashrc": None}, {}, ["b/.bashrc"], ["a/.bashrc"], id="names-that-are-there"),
+        pytest.param(
+            {"/Users/ann/.ssh/": "", "/Users/ann/.config/": ""},
+            {"write": ["/Users"]},
+            ["/Users/ann/x", "/Users/ann/.config/x", "/Users/.bashrc"],
+            ["/Users/ann/.bashrc", "/Users/ann/.ssh/config", "/Users/ann/.config/systemd/x", "/Users/ann/.local/bin/x"],
+            id="names-of-a-home",
+        ),
+        pytest.param(
+            {f"{W}/a/.idea/": "", f"{W}/.git/": ""},
+            {"lifted": [".idea", ".git/hooks"]},
+            [".idea/x", "a/.idea/x", "b/.idea", ".git/hooks/x", "a/.git/hooks/x"],
+            [".vscode", ".git/config"],
+            id="lifted-names",
+        ),
+        pytest.param(
+            {f"{W}/a/.git/hooks/": "", f"{W}/a/.vscode/": ""},
+            {"spared": ["a"]},
+            ["a/.git/hooks/x", "a/.vscode/x", "a/.idea", "a/b/.mcp.json"],
+            ["b/.git/hooks/x", ".vscode", ".idea"],
+            id="spared-places",
         ),
         pytest.param(
             {W: ""},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING
 from stockade.escape import escape
 from stockade.platforms.backend import Report
-from stockade.policy.file_remedy import quoted
+from stockade.policy.file_remedy import for_lifting
 
 if TYPE_CHECKING:
     from stockade.filesystem.finding import Finding
@@ -27,8 +27,8 @@ def report(ticket: int, finding: Finding) -> Report:
 
 
 def _setting(path: str) -> str:
-    """Return the setting that lets commands leave such things there from now on."""
-    return f"add {quoted(path)} to sandbox.filesystem.allowProtected"
+    """Return what lets commands leave such things there from now on."""
+    return for_lifting(path)
 
 
 def shell_word(text: str) -> str:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import os
 
-from stockade.platforms.linux import identity, kernel, landlock, launcher, message, session, tree
+from stockade.platforms.linux import identity, kernel, landlock, launcher, message, private_place, session, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.entrance import Entrances
 from stockade.platforms.linux.first_process import Setting
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from stockade.platforms.linux.denied_sockets import DeniedSockets
     from stockade.platforms.linux.identity import Identity
+    from stockade.platforms.linux.listings import Listings
 
 #: What the builder says to the keeper: give me my ids; this is the launcher's pid.
 MAP_ME = b"m"
@@ -80,8 +81,10 @@ class Builder:
             holder.wait()
             return None
         self.step = b"mount"
-        devices, door, masks = self.take(material, work)
-        tree.build(work.places, devices, terminals, masks)
+        devices, covers, door, masks = self.take(material, work)
+        given = packet.descriptors[work.build.shared :][: work.build.private]
+        private = self.take_private(work, given)
+        tree.build(work.places, devices, terminals, masks, covers, private)
         self.step = b"launcher"
         pid = os.fork()
         if pid:
@@ -89,6 +92,16 @@ class Builder:
             self.keeper.send(Packet(LAUNCHED, pid))
             return None
         return self.setting(work, holder), door, work.supervision
+
+    def take_private(self, work: _Work, given: tuple[int, ...]) -> int:
+        """Return the session's version of the private place, which an earlier jail may have made; -1: there is none."""
+        place = next((place for place in work.places if place.operation == tree.PRIVATE), None)
+        if place is None:
+            return -1
+        private, work.common = (given[0], b"") if given else private_place.make(place.target, place.source)
+        if private >= 0:
+            work.private = place.target
+        return private
 
     def enter_new_session(self) -> tuple[int, Holder]:
         """Make what all jails of a session share, which the owner will keep open for the rest; enter the jail.
@@ -164,18 +177,22 @@ class Builder:
             rights=rights,
             locked=holder.take(fresh_processes=fresh),
             places=work.places,
-            grounds=landlock.outermost(build.mounts, _WRITABLE),
+            grounds=[*landlock.outermost(build.mounts, _WRITABLE), *filter(None, (work.private,))],
+            private=work.private,
+            common=work.common,
             spare=build.spare,
             reuse=build.reuse,
             is_denied=work.denied.cover if work.denied is not None else None,
         )
 
-    def take(self, material: Packet, work: _Work) -> tuple[int, Channel | None, int]:
-        """Return the file system of devices, the door to the warden, and that of the masks (-1: none)."""
+    def take(self, material: Packet, work: _Work) -> tuple[int, int, Channel | None, int]:
+        """Return the file systems of devices and covers, the door to the warden, and that of the masks (-1: none)."""
         given = list(material.descriptors)
-        devices = given.pop(0) if self.identity.privileged else tree.new_devices(work.places, None)
+        privileged = self.identity.privileged
+        devices = given.pop(0) if privileged else tree.new_devices(work.places, None)
+        covers = given.pop(0) if privileged and tree.kept_missing(work.places) else -1
         if not given:
-            return devices, None, -1
+            return devices, covers, None, -1
         # The other one says that the launcher lives, for as long as it does nothing about it.
         door = Channel.adopt(given[0])
         from stockade.platforms.linux import warden
@@ -183,7 +200,7 @@ class Builder:
         masks = warden.new_masks(door)
         if masks < 0:
             door.close()
-        return devices, door if masks >= 0 else None, masks
+        return devices, covers, door if masks >= 0 else None, masks
 
 
 class _Work:
@@ -194,11 +211,17 @@ class _Work:
         self.places = tree.arrange(build.mounts)
         self.filters = [program(build.confinement)] if build.confinement else []
         self.filters += build.filters
+        #: The private place if the kernel allows one, else why not.
+        self.private = self.common = b""
         self.supervision: Supervision | None = None
         self.denied = _denied(build, view.root)
         if notifies(build.confinement):
-            absent = [place.target for place in self.places if place.operation == tree.ABSENT]
-            self.supervision = Supervision(view, absent, _matcher(build.sockets), capabilities, self.denied)
+            absent = tree.kept_missing(self.places)
+            private = next((place.target for place in self.places if place.operation == tree.PRIVATE), b"")
+            listed = _matcher(build.sockets)
+            self.supervision = Supervision(
+                view, absent, listed, capabilities, self.denied, _listings(build), private=private
+            )
         else:
             view.close()
 
@@ -222,6 +245,16 @@ def _denied(build: message.Build, root: int) -> DeniedSockets | None:
 
     writable = [target for operation, target, _ in build.mounts if operation in _WRITABLE]
     return DeniedSockets(build.denied, writable, root)
+
+
+def _listings(build: message.Build) -> Listings | None:
+    """Return what lists directories for commands, ``None`` where nothing is left out of any."""
+    if not build.unlisted:
+        return None
+    from stockade.platforms.linux.listings import Listings
+    from stockade.platforms.linux.syscalls import arch_of
+
+    return Listings(build.unlisted, arch_of(os.uname().machine))
 
 
 def _matcher(texts: list[bytes]) -> Callable[[bytes], bool]:

@@ -129,6 +129,8 @@ SOCKET = "socket"
 OBSERVED = frozenset((*CHANGES, BIND))
 NAMED = frozenset(name for name in OBSERVED if CHANGES.get(name) is not _ON_FILE)
 DECIDED = frozenset((CONNECT, SOCKET))
+#: The calls that list a directory, and where in an entry its name begins.
+LISTS = {"getdents64": 19, "getdents": 18}
 
 
 def chmods(arch: Arch) -> dict[int, tuple[Use, int]]:

@@ -8,12 +8,17 @@ from __future__ import annotations
 from stockade.errors import StockadeError
 from stockade.platforms import temporary
 from stockade.platforms.linux import placeholders
+from stockade.platforms.runtime_directory import runtime_directory
 from stockade.suppress import suppress
 
 
 def clean_up(base: str) -> None:
-    """Remove placeholders and temporary directories of sessions that are dead; ``base`` holds the latter."""
+    """Remove placeholders and directories of sessions that are dead; ``base`` holds the temporary ones."""
     with suppress(StockadeError, OSError):
         placeholders.sweep()
     with suppress(OSError):
         temporary.sweep(base)
+    with suppress(StockadeError, OSError):
+        layers = runtime_directory()
+        if layers != base:
+            temporary.sweep(layers)

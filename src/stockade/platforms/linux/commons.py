@@ -1,4 +1,4 @@
-"""What a session keeps while its jails come and go: the namespaces that they share, and the entrances in them.
+"""What a session keeps while its jails come and go: the namespaces they share, the entrances in them, its ``/tmp``.
 
 The first jail makes them; they are the session's from then on. Later jails join, and open what is missing: ports of the
 host that new rules name. Through bubblewrap no jail can join another, so each brings a set of its own.
@@ -10,13 +10,17 @@ import os
 import select
 
 from stockade.annotation import TYPE_CHECKING
+from stockade.filesystem.plan import Operation
 from stockade.platforms.backend import Entrance
+from stockade.policy.files import PRIVATE_PLACE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from stockade.filesystem.plan import Plan
     from stockade.platforms.linux.jail import Jail
     from stockade.platforms.linux.porter import Porter
+    from stockade.platforms.temporary import TemporaryDirectory
 
 
 class Commons:
@@ -29,6 +33,8 @@ class Commons:
         self.shared: tuple[int, ...] = ()
         self._entrances: list[Entrance] = []
         self._host_ports: set[tuple[str, int]] = set()
+        self._layers: TemporaryDirectory | None = None
+        self.private: tuple[int, ...] = ()
         self._porter: Porter | None = None
         self._way_in = -1
 
@@ -42,8 +48,15 @@ class Commons:
         if jail.shared:
             self._close_shared()
             self.shared, jail.shared = jail.shared, ()
+        if jail.private:
+            self.forget_private()
+            self.private, jail.private = jail.private, ()
         made, jail.entrances = jail.entrances, ()
-        notes = []
+        notes = (
+            [f"{PRIVATE_PLACE} is read-only, for the kernel allows no private one: {jail.common}"]
+            if jail.common
+            else []
+        )
         for label, descriptor in made:
             kind, _, rest = label.partition(" ")
             address, _, port = rest.rpartition(" ")
@@ -56,6 +69,23 @@ class Commons:
                 if address:
                     self._host_ports.add((address, int(port)))
         return tuple(notes)
+
+    def layers(self, plan: Plan) -> str:
+        """Return the directory for what commands write in a private place, if the plan has one."""
+        if all(mount.operation is not Operation.PRIVATE for mount in plan.mounts):
+            return ""
+        if self._layers is None:
+            from stockade.platforms.runtime_directory import runtime_directory
+            from stockade.platforms.temporary import TemporaryDirectory
+
+            self._layers = TemporaryDirectory.make_in(runtime_directory())
+        return self._layers.path
+
+    def forget_private(self) -> None:
+        """Let go of the copy of the private place: it serves one jail only, even one that could not be built."""
+        while self.private:
+            os.close(self.private[0])
+            self.private = self.private[1:]
 
     def take_entrances(self) -> tuple[Entrance, ...]:
         """Return those that nobody has taken yet; they are the caller's from then on."""
@@ -80,6 +110,10 @@ class Commons:
         """Let go of everything."""
         self._close_way_in()
         self._close_shared()
+        self.forget_private()
+        if self._layers is not None:
+            self._layers.remove()
+            self._layers = None
         for entrance in self.take_entrances():
             os.close(entrance.descriptor)
 

@@ -117,14 +117,17 @@ class Connections:
         host_devices: Callable[[int], Bound],
         room: int = MOST_OF_ALL,
         denied: DeniedSockets | None = None,
+        copied: tuple[int, bytes] = (-1, b""),
     ) -> None:
         """Take which paths the policy lists, on which files the session and the host listen, and how many may wait.
 
         A file is known by its device and by the lower half of its number. ``denied`` needs to know by which names the
-        host listens.
+        host listens. ``copied`` is the host's root, and the private place in which commands see but copies of files.
         """
         self.is_listed = is_listed
         self.denied = denied
+        self.root, private = copied
+        self.private = private + b"/" if private else b""
         self.own_devices = own_devices
         self.host_devices = host_devices
         self.descriptors = b"%d/fd/" % os.getpid()
@@ -207,7 +210,7 @@ class Connections:
 
     def take(self, attempt: Attempt, arguments: tuple[int, ...]) -> None:
         """Copy the caller's socket and its address."""
-        attempt.sock = sock = _socket_of(_copy(attempt.thread, as_int(arguments[0])))
+        attempt.sock = sock = _socket_of(copy_of(attempt.thread, as_int(arguments[0])))
         attempt.domain = sock.getsockopt(SOL_SOCKET, _SO_DOMAIN)
         length = as_int(arguments[2])
         if not 0 <= length <= _LONGEST_ADDRESS:
@@ -228,11 +231,40 @@ class Connections:
             if found.error:
                 return found.error
             place = b"%b%d" % (self.descriptors, found.target)
-            error = self.judge(attempt, found.target, place)
-            return error or self.dial(attempt, AF_UNIX.to_bytes(_FAMILY_BYTES, "little") + place + b"\0")
+            copied = self.copied(attempt, found.target, place)
+            if not copied:
+                error = self.judge(attempt, found.target, place)
+                return error or self.dial(attempt, _address_of(place))
+        return self.connect_on_host(attempt, copied)
 
-    def judge(self, attempt: Attempt, target: int, place: bytes) -> int:
-        """Return the error for a file that may not be connected to, 0 for one that may."""
+    def copied(self, attempt: Attempt, target: int, place: bytes) -> bytes:
+        """Return the path of a file that is but the session's copy of one of the host's: nobody listens on it."""
+        # A writable root below the private place is a mount of its own, and shows the host's files themselves.
+        if not self.private or glance.mount_of(place) != glance.mount_of(b"%d/root%b" % (attempt.thread, self.private)):
+            return b""
+        about = os.fstat(target)
+        device = kernel_device(os.major(about.st_dev), os.minor(about.st_dev))
+        own = self.own_devices(about.st_ino & _LOWER_HALF)
+        if not stat.S_ISSOCK(about.st_mode) or _counterpart(own, device, target, attempt.thread) is not None:
+            return b""
+        return glance.real_path(place)
+
+    def connect_on_host(self, attempt: Attempt, path: bytes) -> int:
+        """Connect to the host's own file at a path, if it may."""
+        target = glance.find(self.root, path.lstrip(b"/"))
+        if target < 0:
+            return ECONNREFUSED
+        try:
+            place = b"%b%d" % (self.descriptors, target)
+            return self.judge(attempt, target, place, still=True) or self.dial(attempt, _address_of(place))
+        finally:
+            os.close(target)
+
+    def judge(self, attempt: Attempt, target: int, place: bytes, *, still: bool = False) -> int:
+        """Return the error for a file that may not be connected to, 0 for one that may.
+
+        ``still``: no command can have moved it.
+        """
         attempt.refused = b""
         about = os.fstat(target)
         if not os.access(place, os.W_OK):
@@ -251,7 +283,7 @@ class Connections:
             attempt.refused = self.denied.refusal(attempt.thread, _written(attempt), path, about)
             if not attempt.refused and not is_own:
                 names = host.get(_counterpart(host, device, target, attempt.thread) or device, set())
-                attempt.refused = self.denied.disguise(attempt.thread, names, path, place)
+                attempt.refused = self.denied.disguise(attempt.thread, names, path, place, still=still)
         if attempt.refused or is_own:
             return EACCES if attempt.refused else 0
         if path and self.is_listed(path):
@@ -338,14 +370,18 @@ def path_of(domain: int, address: bytes) -> bytes | None:
     return name.partition(b"\0")[0] or None
 
 
+def _address_of(place: bytes) -> bytes:
+    return AF_UNIX.to_bytes(_FAMILY_BYTES, "little") + place + b"\0"
+
+
 def _written(attempt: Attempt) -> bytes:
     """Return the path as the caller wrote it, made absolute."""
     path = path_of(attempt.domain, attempt.address) or b""
     return path if path[:1] == b"/" else b"%b/%b" % (os.readlink(b"%d/cwd" % attempt.thread), path)
 
 
-def _copy(thread: int, number: int) -> int:
-    """Copy a descriptor of a thread."""
+def copy_of(thread: int, number: int) -> int:
+    """Return a copy of a descriptor of a thread: what is open is the same, with one position for both."""
     try:
         process = kernel.open_thread(thread)
     except OSError as error:

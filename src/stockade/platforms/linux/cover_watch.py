@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from stockade.platforms.linux import kernel, tree
+from stockade.platforms.linux import fallen, kernel, tree
 
 #: Seconds that a command runs before its covers are watched, and between two looks without a watch.
 _BEFORE_WATCH = 0.02
@@ -90,7 +90,7 @@ class CoverWatch:
             at += _HEADER + length
         return heard
 
-    def look(self) -> tree.Relaid:
+    def look(self) -> fallen.Relaid:
         """Lay again what fell, and return it; the first look begins the watch.
 
         ``missing`` are also those that were gone for a moment: something else came in their place.
@@ -100,19 +100,19 @@ class CoverWatch:
             self.begun = True
             self.descriptor = kernel.new_watch()
         self.watch()
-        relaid = tree.lay_again(self.places)
+        relaid = fallen.lay_again(self.places)
         gone, self.gone = self.gone, set()
         self.look_at_fresh(relaid)
         relaid.missing += [target for target in relaid.laid if not gone.isdisjoint((target, *tree.parents(target)))]
         return relaid
 
-    def look_at_fresh(self, relaid: tree.Relaid) -> None:
+    def look_at_fresh(self, relaid: fallen.Relaid) -> None:
         """Look again at files that were covered: a call that was under way then may have opened or linked one since."""
         for target in tuple(self.fresh):
             self.fresh[target] -= 1
             if not self.fresh[target]:
                 del self.fresh[target]
-            if tree.is_within_reach(target):
+            if fallen.is_within_reach(target):
                 relaid.hopeless.append(target)
         self.fresh.update(dict.fromkeys(relaid.files, _LOOKS))
 

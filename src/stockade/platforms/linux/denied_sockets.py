@@ -73,16 +73,16 @@ class DeniedSockets:
                 return literal
         return b""
 
-    def disguise(self, thread: int, names: set[bytes], path: bytes, place: bytes) -> bytes:
+    def disguise(self, thread: int, names: set[bytes], path: bytes, place: bytes, *, still: bool = False) -> bytes:
         """Return the path by which a server of the host is to be refused, empty if it is not.
 
         ``names`` are those that it was bound to, as far as they are known; ``path`` was judged by itself; ``place``
-        leads to the file.
+        leads to the file; ``still``: no command can have moved it.
         """
         for name in names - {path}:
             if name[:1] == b"/" and (self.cover(name) or self.cover(self._resolved(name, thread))):
                 return name
-        if self.reach_writable and path not in names and not _is_still(place):
+        if self.reach_writable and path not in names and not (still or _is_still(place)):
             return path
         return b""
 

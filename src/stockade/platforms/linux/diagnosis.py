@@ -207,6 +207,7 @@ def _comforts(facts: Facts) -> Iterator[Finding]:
     yield _landlock(facts)
     yield _listener(facts)
     yield _masks(facts)
+    yield _layers(facts)
     yield _groups(facts)
     if facts.unrouted is not None:
         yield _carried(facts, facts.unrouted)
@@ -252,6 +253,22 @@ def _masks(facts: Facts) -> Finding:
     command = as_root("modprobe fuse" if absent else "chmod 666 /dev/fuse", root=facts.root)
     remedy = "give the container the device, as with docker run --device /dev/fuse" if facts.container else command
     return Finding(Level.MISSING, what, f"denied reads are refused, but not reported here: {cause}", remedy)
+
+
+def _layers(facts: Facts) -> Finding:
+    what = "a private /tmp"
+    error = facts.trials.layers
+    if error == 0:
+        return Finding(Level.OK, what, "commands write in a version of it that is their session's own")
+    cause, remedy = "overlayfs could not be tried", _REPORT
+    if error == EINVAL:
+        cause, remedy = "something is mounted below /tmp", "unmount it, or mount it elsewhere"
+    elif error == ENODEV:
+        cause, remedy = "this kernel has no overlayfs", as_root("modprobe overlay", root=facts.root)
+    elif error is not None:
+        cause = f"overlayfs is not allowed in user namespaces here ({strerror(abs(error))})"
+        remedy = container_remedy(facts) or "use Linux 5.11 or newer"
+    return Finding(Level.MISSING, what, f"commands cannot write in /tmp, and have TMPDIR alone: {cause}", remedy)
 
 
 def _groups(facts: Facts) -> Finding:

@@ -28,6 +28,7 @@ class Trials(Value):
     filter: int | None = None
     listener: int | None = None
     masks: int | None = None
+    layers: int | None = None
 
 
 class Programs(Value):

@@ -15,19 +15,23 @@ from __future__ import annotations
 import fcntl
 import os
 import resource
-import stat
 from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
     SIG_DFL,
+    SIG_IGN,
+    SIGCONT,
+    SIGHUP,
     SIGINT,
     SIGPIPE,
+    SIGSTOP,
     SIGTERM,
+    SIGTTIN,
+    SIGTTOU,
     SIGXFSZ,
     signal,
 )
-from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket
-from errno import EACCES, EBUSY, EISDIR, EMFILE, ENOENT, ENOTDIR, EPROTOTYPE
+from errno import EACCES, EBUSY, EMFILE, ENOENT, ENOTDIR
 
-from stockade.platforms.linux import kernel, landlock, tree
+from stockade.platforms.linux import kernel, landlock, stream, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.message import (
     ANNOUNCE,
@@ -35,6 +39,7 @@ from stockade.platforms.linux.message import (
     EXEC,
     LISTENING,
     STARTED,
+    STOPPED,
     TERMINAL,
     Ended,
     Failed,
@@ -57,10 +62,6 @@ _MICROSECONDS = 1_000_000
 _WORD = 8
 _TYPICAL = 64
 _SAMPLE = Run([b"/bin/sh", b"-c", b"true"], {b"%d" % number: b"" for number in range(_TYPICAL)}, b"/").packet(0, ())
-_DEVICES = {
-    os.makedev(1, minor): b"/dev/" + name
-    for minor, name in ((3, b"null"), (5, b"zero"), (7, b"full"), (8, b"random"), (9, b"urandom"))
-}
 
 
 class Setting:
@@ -68,6 +69,7 @@ class Setting:
 
     __slots__ = (
         "capabilities",
+        "common",
         "files",
         "filters",
         "fresh_processes",
@@ -76,6 +78,7 @@ class Setting:
         "locked",
         "note",
         "places",
+        "private",
         "reuse",
         "rights",
         "spare",
@@ -102,6 +105,8 @@ class Setting:
         spare: bool = True,
         reuse: bool = True,
         is_denied: Callable[[bytes], bool] | None = None,
+        private: bytes = b"",
+        common: bytes = b"",
     ) -> None:
         """Take ``files`` as the limit of open files that the owner had.
 
@@ -110,7 +115,8 @@ class Setting:
         ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
         ``note`` says why there is no supervisor, if that is known before. ``spare``: a next command is expected.
         ``reuse``: copies of the mounts may serve one command after another. ``is_denied`` tells of the path of a unix
-        socket whether a rule denies it.
+        socket whether a rule denies it. ``private`` is the private place; ``common`` says why there is none though the
+        plan has one.
         """
         self.capabilities = capabilities
         self.filters = filters
@@ -127,6 +133,8 @@ class Setting:
         self.spare = spare
         self.reuse = reuse
         self.is_denied = is_denied
+        self.private = private
+        self.common = common
 
 
 class _Step:
@@ -244,8 +252,8 @@ def _rehearse() -> None:
     """Go once through what a request will go through: each page that a forked process touches is copied then."""
     Run.read(_SAMPLE)
     with _Step(b"standard stream"):
-        for stream in range(_STREAMS):
-            _require_harmless(stream)
+        for number in range(_STREAMS):
+            stream.require_harmless(number)
         # Only read: for a device that may be written, the supervisor would be asked.
         os.close(os.open(b"/dev/null", os.O_RDONLY | os.O_CLOEXEC))
     Ended(0, 0, 0, 0).packet(0)
@@ -256,22 +264,31 @@ class _Command:
 
     def __init__(self, run: Run, descriptors: tuple[int, ...], setting: Setting, channel: Channel, rules: int) -> None:
         self.run = run
-        self.streams, self.groups = descriptors[:_STREAMS], descriptors[_STREAMS:]
+        # Numbers at which the command finds a pipe are kept free of what is still needed.
+        self.top = max(run.passed, default=0)
+        with _Step(b"passed descriptor"):
+            descriptors = tuple(stream.above(descriptor, self.top) for descriptor in descriptors)
+        self.streams, behind = descriptors[:_STREAMS], descriptors[_STREAMS:]
+        self.groups, self.passed = behind[: run.groups], behind[run.groups :]
         self.setting = setting
         self.channel = channel
         self.rules = rules
         self.pid = 0
+        #: The command's terminal, as long as it is not the job in front there.
+        self.behind = -1
 
     def serve(self, number: int) -> Ended:
         """Start the command and stay until it ends."""
         with _Step(b"standard stream"):
-            for stream in self.streams:
-                _require_harmless(stream, self.setting.is_denied)
+            for given in self.streams:
+                stream.require_harmless(given, self.setting.is_denied)
         with _Step(b"control group"):
             self.join_groups()
+        with _Step(b"passed descriptor"):
+            stream.require_pipes(self.passed, len(self.run.passed))
         with _Step(b"standard stream"):
-            for stream in self.streams:
-                _use_own_device(stream)
+            for given in self.streams:
+                stream.use_own_device(given)
         with _Step(b"working directory"):
             os.chdir(self.run.directory)
         resource.setrlimit(resource.RLIMIT_NOFILE, self.setting.files)
@@ -281,13 +298,16 @@ class _Command:
         signal(SIGINT, SIG_DFL)
         signal(WAKE, self.forward_signals)
         kernel.close_on_exec_from(CHANNEL)
+        if self.run.flags & TERMINAL:
+            with _Step(b"terminal"):
+                self.lead_session()
         self.start()
-        for stream in self.streams:
-            os.close(stream)
+        for descriptor in (*self.streams, *self.passed):
+            os.close(descriptor)
         self.forward_signals()
-        if self.run.flags & ANNOUNCE:
+        if self.run.flags & ANNOUNCE and self.behind < 0:
             self.channel.send(Packet(STARTED, number))
-        return self.reap()
+        return self.reap(number)
 
     def join_groups(self) -> None:
         """Enter the control groups whose ``cgroup.procs`` came with the request, if all of them came."""
@@ -297,11 +317,37 @@ class _Command:
             os.write(group, b"0")
             os.close(group)
 
+    def lead_session(self) -> None:
+        """Become what a login shell is to its terminal: leader of the session, with the command as the job in front.
+
+        A command that led the session itself could not be stopped by Ctrl-Z: nobody would be there to continue it. One
+        with a stream that is no terminal begins behind: in a pipeline the keys may be for another program.
+        """
+        os.setsid()
+        terminal = next(filter(os.isatty, self.streams), self.streams[0])
+        kernel.claim_terminal(terminal)
+        if not all(map(os.isatty, self.streams)):
+            self.behind = fcntl.fcntl(terminal, fcntl.F_DUPFD_CLOEXEC, self.top + 1)
+        signal(SIGHUP, self.hang_up)
+
+    def hang_up(self, *_: object) -> None:
+        """Pass on that the terminal is gone, which the kernel tells the leader of the session alone."""
+        for number in (SIGHUP, SIGCONT) if self.pid else ():
+            try:
+                os.killpg(self.pid, number)
+            except ProcessLookupError:
+                return
+
     def forward_signals(self, *_: object) -> None:
         """Pass on what the launcher has sent to the command's group; a wake-up from inside finds nothing."""
         while self.pid and (packet := self.channel.receive(wait=False)) is not None:
+            number = read_signal(packet)
             try:
-                os.killpg(self.pid, read_signal(packet))
+                if number in {SIGSTOP, SIGCONT} and not self.run.flags & TERMINAL:
+                    # A process that left the group would go on reading the keys of a terminal that it shares.
+                    os.kill(-1, number)
+                else:
+                    os.killpg(self.pid, number)
             except ProcessLookupError:
                 return
 
@@ -329,15 +375,19 @@ class _Command:
             program,
             self.run.argv,
             self.run.environment,
-            file_actions=[(os.POSIX_SPAWN_DUP2, stream, index) for index, stream in enumerate(self.streams)],
+            file_actions=[(os.POSIX_SPAWN_DUP2, descriptor, number) for number, descriptor in self.targets()],
             setsid=True,
             setsigmask=(),
             setsigdef=_IGNORED_BY_PYTHON,
         )
 
+    def targets(self) -> list[tuple[int, int]]:
+        """Return which number the command is to find each descriptor at."""
+        return [*enumerate(self.streams), *zip(self.run.passed, self.passed, strict=True)]
+
     def start_special(self, program: bytes) -> int:
         """Start by fork, with a terminal or limits of its own."""
-        reader, writer = os.pipe()
+        reader, writer = (stream.above(end, self.top) for end in os.pipe())
         pid = os.fork()
         if pid == 0:
             try:
@@ -357,13 +407,19 @@ class _Command:
 
     def become(self, program: bytes) -> None:
         """Turn this process into the command."""
-        os.setsid()
-        for number in (*_IGNORED_BY_PYTHON, WAKE):
+        terminal = self.run.flags & TERMINAL
+        for number in (*_IGNORED_BY_PYTHON, WAKE, SIGHUP):
             signal(number, SIG_DFL)
-        for index, stream in enumerate(self.streams):
-            os.dup2(stream, index)
-        if self.run.flags & TERMINAL:
-            kernel.claim_terminal(0)
+        for number, descriptor in self.targets():
+            os.dup2(descriptor, number)
+        if terminal:
+            os.setpgid(0, 0)
+            if self.behind < 0:
+                signal(SIGTTOU, SIG_IGN)  # as long as this is not in front
+                os.tcsetpgrp(0, os.getpid())
+                signal(SIGTTOU, SIG_DFL)
+        else:
+            os.setsid()
         for kind, value in self.run.limits:
             _, hardest = resource.getrlimit(kind)
             # Processor time ends with SIGXCPU, which says why; one second later with SIGKILL, which does not.
@@ -372,53 +428,38 @@ class _Command:
             resource.setrlimit(kind, allowed)
         os.execve(program, self.run.argv, self.run.environment)  # noqa: S606 - to run it is the purpose
 
-    def reap(self) -> Ended:
+    def come_forward(self, number: int) -> bool:
+        """Put the command in front if it was stopped because it wants its terminal and is behind."""
+        if self.behind < 0 or number not in {SIGTTIN, SIGTTOU}:
+            return False
+        os.tcsetpgrp(self.behind, self.pid)
+        os.close(self.behind)
+        self.behind = -1
+        os.killpg(self.pid, SIGCONT)
+        return True
+
+    def reap(self, number: int) -> Ended:
         """Wait for the command, burying orphans meanwhile; the last report is true for all of them."""
         user = system = memory = status = 0
         ended = False
+        waiting = os.WUNTRACED if self.run.flags & TERMINAL else 0
         while True:
             try:
-                pid, result, usage = os.wait4(-1, os.WNOHANG if ended else 0)
+                pid, result, usage = os.wait4(-1, os.WNOHANG if ended else waiting)
             except ChildProcessError:
                 return Ended(status, user, system, memory, alone=True)
             if pid == 0:
                 return Ended(status, user, system, memory, alone=False)
+            if os.WIFSTOPPED(result):
+                if pid == self.pid:
+                    came = self.come_forward(os.WSTOPSIG(result))
+                    self.channel.send(Packet(STARTED if came else STOPPED, number))
+                continue
             user += int(usage.ru_utime * _MICROSECONDS)
             system += int(usage.ru_stime * _MICROSECONDS)
             memory = max(memory, usage.ru_maxrss)
             if pid == self.pid:
                 status, ended = result, True
-
-
-def _require_harmless(stream: int, is_denied: Callable[[bytes], bool] | None = None) -> None:
-    """Refuse a stream that reaches farther than what it was given for: a directory, or a socket with other peers.
-
-    A socket of the host's network can be led to another address by connect(2), whatever network the command has; only
-    a connected pair, as programs use for pipes, can not. Nor may a stream lead to a unix socket that a rule denies.
-    """
-    kind = os.fstat(stream).st_mode
-    if stat.S_ISDIR(kind):
-        raise OSError(EISDIR, os.strerror(EISDIR))
-    if stat.S_ISSOCK(kind):
-        end = socket(-1, -1, -1, stream)
-        try:
-            if end.family != AF_UNIX or end.type not in {SOCK_STREAM, SOCK_SEQPACKET}:
-                raise OSError(EPROTOTYPE, os.strerror(EPROTOTYPE))
-            peer = os.fsencode(end.getpeername())
-            if is_denied is not None and peer[:1] == b"/" and is_denied(peer):
-                raise OSError(EACCES, os.strerror(EACCES), peer)
-        finally:
-            end.detach()
-
-
-def _use_own_device(stream: int) -> None:
-    """Replace a device of the host by the jail's own, which is read-only: by a stream, root could change its mode."""
-    status = os.fstat(stream)
-    path = _DEVICES.get(status.st_rdev) if stat.S_ISCHR(status.st_mode) else None
-    if path is not None:
-        own = os.open(path, fcntl.fcntl(stream, fcntl.F_GETFL) & os.O_ACCMODE | os.O_CLOEXEC)
-        os.dup2(own, stream, inheritable=False)
-        os.close(own)
 
 
 def _candidates(run: Run) -> Iterator[bytes]:

@@ -18,6 +18,7 @@ _AT_STATX_DONT_SYNC = 0x4000
 _STATX_MNT_ID = 0x1000
 _ATTRIBUTES, _MOUNT_ROOT = 9, 0x20  # STATX_ATTR_MOUNT_ROOT, in the second byte of stx_attributes
 _MOUNT = slice(144, 152)
+_INODE, _DEVICE = slice(32, 40), slice(136, 144)
 _READ_ONLY = 1  # ST_RDONLY
 _PROC = 0x9FA0  # PROC_SUPER_MAGIC
 _OPENAT2 = 437
@@ -79,6 +80,13 @@ def mount_of(path: bytes) -> int:
     if _statx(_AT_FDCWD, path, _AT_NO_AUTOMOUNT, _STATX_MNT_ID, _buffer_at):
         return 0
     return int.from_bytes(_buffer.raw[_MOUNT], "little")
+
+
+def identity(path: bytes) -> bytes:
+    """Return what tells the file at a path, followed, from all others that are there now; empty if nobody knows."""
+    if _statx(_AT_FDCWD, path, _AT_NO_AUTOMOUNT | _AT_STATX_DONT_SYNC, 0, _buffer_at):
+        return b""
+    return bytes(_bytes[_INODE] + _bytes[_DEVICE])
 
 
 def error_of_writing(path: bytes, *, enter: bool = False) -> int:

@@ -20,7 +20,7 @@ import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.cover import Cover, Covers
-from stockade.placeholder import is_placeholder
+from stockade.placeholder import is_kept
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -121,13 +121,16 @@ class Inspector:
         """Return the seconds until the next look while commands run, or nothing if none is due."""
         return None if self._due is None else max(0.0, self._due - time.monotonic())
 
-    def look(self, *, last: bool = False) -> list[Finding]:
-        """Look at what commands have left; with the ``last`` one of them, no further look is due."""
+    def look(self, *, last: bool = False, made: Iterable[str] = ()) -> list[Finding]:
+        """Look at what commands have left; with the ``last`` one of them, no further look is due.
+
+        In the directories ``made`` there is a new repository.
+        """
         if not self._covers or self._memory is None or self._rules is None:
             return []
         began = time.monotonic()
         try:
-            return self._look(self._memory, self._rules, last=last)
+            return self._look(self._memory, self._rules, last=last, made=made)
         except Exception as error:  # noqa: BLE001 - whatever a hostile tree brings about must not end the session
             return [_failure(error)]
         finally:
@@ -188,7 +191,7 @@ class Inspector:
 
     # Looking
 
-    def _look(self, memory: Memory, rules: FileRules, *, last: bool) -> list[Finding]:
+    def _look(self, memory: Memory, rules: FileRules, *, last: bool, made: Iterable[str]) -> list[Finding]:
         settled = last and self._watched and memory.sees_all
         if self._watched:
             news = memory.take_news()
@@ -209,7 +212,7 @@ class Inspector:
         if not self._watched:
             self._inspection.walk_again()
         ground = self._ground(rules, memory, settled=settled, last=last)
-        return self._inspection.look(self._covers_now(), ground, changed, replaced)
+        return self._inspection.look(self._covers_now(), ground, changed, replaced, made)
 
     def _covers_now(self) -> Covers:
         return Covers([cover.without(self._uncovered) for cover in self._covers.values()])
@@ -233,10 +236,13 @@ class Inspector:
 
     def _ground(self, rules: FileRules, memory: Memory, *, settled: bool, last: bool) -> Ground:
         from stockade.filesystem.inspection import Ground
+        from stockade.policy.protected_names import CONFIGS
 
+        lifted = rules.search.lifted
         return Ground(
             depth=rules.search_depth,
-            configs=rules.allow_git_config,
+            configs=lifted >= CONFIGS,
+            lifted=lifted,
             spared=self._spares(rules),
             holders=self._holders + self._above(),
             bare=self._bare,
@@ -278,7 +284,7 @@ class Inspector:
 def _is_held(directory: str) -> bool:
     """Tell whether a directory has a ``.git``, of whatever kind."""
     try:
-        return not is_placeholder(os.stat(f"{directory}/.git", follow_symlinks=False))
+        return not is_kept(f"{directory}/.git")
     except OSError:
         return False
 

@@ -25,6 +25,7 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stockade.platforms.backend import Launch
     from stockade.platforms.linux.mount import JailSpec
     from stockade.platforms.linux.passage import Passage
 
@@ -37,7 +38,7 @@ class Request(Value):
 
     ``limits`` are pairs of a ``resource.RLIMIT_*`` number and a value. ``terminal`` makes the first stream the
     controlling terminal. ``announce`` asks for ``Started``. ``groups`` are descriptors of the ``cgroup.procs`` that the
-    command joins.
+    command joins. ``passed`` are pipes that it finds open at the same numbers.
     """
 
     argv: tuple[str, ...]
@@ -47,10 +48,31 @@ class Request(Value):
     terminal: bool = False
     announce: bool = False
     groups: tuple[int, ...] = ()
+    passed: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, launch: Launch) -> Request:
+        """Return what a launch asks of a jail."""
+        return cls(
+            argv=launch.argv,
+            environment=launch.environment,
+            directory=launch.directory,
+            limits=launch.limits,
+            terminal=launch.terminal,
+            announce=launch.terminal,
+            groups=launch.groups,
+            passed=launch.passed,
+        )
 
 
 class Started(Value):
     """The command runs."""
+
+    number: int
+
+
+class Stopped(Value):
+    """The command was stopped, as by Ctrl-Z; told only of a command on a terminal."""
 
     number: int
 
@@ -111,7 +133,7 @@ class Covered(Value):
     hopeless: str = ""
 
 
-Answer = Started | Ended | Failed | Guests | Refused | Covered
+Answer = Started | Stopped | Ended | Failed | Guests | Refused | Covered
 State = Literal["new", "building", "ready", "closed"]
 
 
@@ -133,6 +155,9 @@ class Jail:
         self._terminals: tuple[int, ...] = ()
         #: Why nobody watches what commands connect to and change, if nobody does though it was asked for.
         self.unsupervised = ""
+        #: Why there is no private place though it was asked for; else a copy of it, for the next jail.
+        self.common = ""
+        self.private: tuple[int, ...] = ()
         self.shared: tuple[int, ...] = ()
         self.entrances: tuple[tuple[str, int], ...] = ()
         self._state: State = "new"
@@ -163,11 +188,13 @@ class Jail:
         locks: Sequence[int] = (),
         shared: Sequence[int] = (),
         host_ports: Sequence[tuple[str, int]] = (),
+        private: Sequence[int] = (),
     ) -> None:
         """Have the jail built; ``wait_ready`` tells whether that worked.
 
         The helpers keep copies of ``locks``, so that these are held until the last command is dead. ``shared`` is
         that of an earlier jail of the session, whose localhost this one joins. ``host_ports`` become entrances.
+        ``private`` is the private place that an earlier jail has left.
         """
         build = message.Build(
             [mount.encoded() for mount in spec.mounts],
@@ -176,14 +203,16 @@ class Jail:
             fresh_processes=spec.fresh_processes,
             sockets=[os.fsencode(text) for text in spec.sockets],
             denied=[os.fsencode(text) for text in spec.denied_sockets],
+            unlisted=[[os.fsencode(text) for text in (root, *names)] for root, names in spec.unlisted],
             shared=len(shared) if self.joins else 0,
             spare=spec.spare,
             reuse=spec.reuse,
+            private=len(private),
             host_ports=[f"{address} {port}".encode() for address, port in host_ports],
         )
         packet = build.packet()
         # A large packet travels in a file, whose descriptor is one more.
-        packet.descriptors = (*shared[: build.shared], *locks)[: MAXIMUM_DESCRIPTORS - 1]
+        packet.descriptors = (*shared[: build.shared], *private, *locks)[: MAXIMUM_DESCRIPTORS - 1]
         self._plan = packet
         self._send(packet)
         self._state = "building"
@@ -199,8 +228,9 @@ class Jail:
             packet = self._receive_all()
         if packet is not None and packet.kind == message.READY:
             self._state = "ready"
-            self.unsupervised = packet.body.decode()
-            self._launcher, self._terminals = packet.descriptors[:1], packet.descriptors[1:]
+            ready = message.Ready.read(packet)
+            self.unsupervised, self.common = ready.alone.decode(), ready.common.decode()
+            self._launcher, self._terminals, self.private = ready.launcher, ready.terminals, ready.private
             return
         self.close()
         failed = None if packet is None else _failed(packet)
@@ -252,7 +282,7 @@ class Jail:
     def run(self, request: Request, streams: Sequence[int]) -> int:
         """Send a command with its three streams, which stay the caller's; return its number."""
         self._number += 1
-        self._send(_run(request).packet(self._number, (*streams, *request.groups)))
+        self._send(_run(request).packet(self._number, (*streams, *request.groups, *request.passed)))
         return self._number
 
     def order(self, number: int, request: Request) -> None:
@@ -307,8 +337,9 @@ class Jail:
             with suppress(OSError):
                 self._channel.send(Packet(message.CLOSE, 0), wait=False)
         self._channel.close()
-        for descriptor in self._terminals:
+        for descriptor in (*self._terminals, *self.private):
             os.close(descriptor)
+        self.private = ()
         self._close_shared()
         if own:
             self._wait_for_launcher(_PATIENCE)
@@ -360,7 +391,7 @@ class Jail:
 def _run(request: Request) -> message.Run:
     flags = message.TERMINAL if request.terminal else 0
     flags |= message.ANNOUNCE if request.announce else 0
-    return message.Run(
+    run = message.Run(
         [os.fsencode(word) for word in request.argv],
         _encoded(request.environment),
         os.fsencode(request.directory),
@@ -368,6 +399,8 @@ def _run(request: Request) -> message.Run:
         list(request.limits),
         len(request.groups),
     )
+    run.passed = list(request.passed)
+    return run
 
 
 def _encoded(environment: Mapping[str, str]) -> dict[bytes, bytes]:
@@ -383,9 +416,12 @@ def _encoded(environment: Mapping[str, str]) -> dict[bytes, bytes]:
     return found
 
 
+_PLAIN: dict[bytes, type[Started | Stopped]] = {message.STARTED: Started, message.STOPPED: Stopped}
+
+
 def _answer(packet: Packet) -> Answer:
-    if packet.kind == message.STARTED:
-        return Started(packet.number)
+    if packet.kind in _PLAIN:
+        return _PLAIN[packet.kind](packet.number)
     if packet.kind == message.ENDED:
         ended = message.Ended.read(packet)
         return Ended(

@@ -5,9 +5,10 @@ gets it exclusively is alone, may remove what the journal names, and then remove
 worth something while the record still has its name; who locks one without a name opens it anew.
 
 As a journal: what is about to be made is appended before it is made. Entries stand between zero bytes, so that one
-that was cut short spoils no other: ``P`` and the path of the directory, ``T`` and a temporary name, ``N`` and an
-inode number with the names that it gets, each after a slash. What is not an entry is skipped. The journal is
-not flushed: it must survive the death of processes, not of the machine.
+that was cut short spoils no other: ``P`` and the path of the directory, ``T`` and a temporary name, ``D`` and the
+names of directories that are about to be made, ``N`` and an inode number with the names that it gets, each after a
+slash. What is not an entry is skipped. The journal is not flushed: it must survive the death of processes, not of the
+machine.
 """
 
 from __future__ import annotations
@@ -37,11 +38,15 @@ _LOCKLESS: Final = frozenset({errno.EBADF, errno.ENOLCK, errno.EOPNOTSUPP, errno
 
 
 class Journal(Value):
-    """What a journal says: paths that the directory had, temporary names, and nodes as (inode number, name)."""
+    """What a journal says: paths that the directory had, temporary names, and nodes as (inode number, name).
+
+    ``intended`` are names of directories whose inode number nobody knew yet.
+    """
 
     paths: tuple[str, ...] = ()
     temporaries: tuple[str, ...] = ()
     nodes: frozenset[tuple[int, str]] = frozenset()
+    intended: frozenset[str] = frozenset()
 
 
 def path_entry(path: str) -> bytes:
@@ -52,6 +57,11 @@ def path_entry(path: str) -> bytes:
 def temporary_entry(name: str) -> bytes:
     """Write a temporary name."""
     return b"\0T%b\0" % os.fsencode(name)
+
+
+def intended_entry(names: Iterable[str]) -> bytes:
+    """Write the names at which directories are about to be made."""
+    return b"\0D%b\0" % os.fsencode("/".join(names))
 
 
 def nodes_entry(inode: int, names: Iterable[str]) -> bytes:
@@ -70,6 +80,7 @@ def read(data: bytes) -> Journal:
         return Journal()
     paths: dict[str, None] = {}
     temporaries: dict[str, None] = {}
+    intended: set[str] = set()
     nodes: set[tuple[int, str]] = set()
     for entry in os.fsdecode(data).split("\0"):
         kind, text = entry[:1], entry[1:]
@@ -77,12 +88,14 @@ def read(data: bytes) -> Journal:
             paths[text] = None
         elif kind == "T" and _is_temporary(text):
             temporaries[text] = None
+        elif kind == "D":
+            intended.update(name for name in text.split("/") if name not in _NO_NAMES)
         elif kind == "N":
             number, *names = text.split("/")
             if _is_number(number):
                 inode = int(number)
                 nodes.update((inode, name) for name in names if name not in _NO_NAMES)
-    return Journal(tuple(paths), tuple(temporaries), frozenset(nodes))
+    return Journal(tuple(paths), tuple(temporaries), frozenset(nodes), frozenset(intended))
 
 
 def _is_number(text: str) -> bool:

@@ -15,7 +15,7 @@ import os
 import select
 
 from stockade import passing  # noqa: F401 - its users import it when they need it, which must not be inside a jail
-from stockade.platforms.linux import builder, file_limit, identity, kernel, message, tree
+from stockade.platforms.linux import builder, covers, file_limit, identity, kernel, message, tree
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.suppress import suppress
 
@@ -191,15 +191,22 @@ class _Site:
         # The builder reads the plan while this process makes what only the host has.
         self.tell(plan)
         places = tree.arrange(message.Build.read(plan).mounts)
-        devices = tree.new_devices(places, self.identity.outsider) if self.identity.privileged else -1
-        material = () if devices < 0 else (devices,)
+        material = self.material(places, self.identity.outsider)
         if self.wants_warden(places):
             self.start_warden(places, material)
         else:
             self.tell(Packet(builder.MATERIAL, 0, b"", material))
-        if devices >= 0:
-            os.close(devices)
+        for descriptor in material:
+            os.close(descriptor)
         return self.attend()
+
+    def material(self, places: list[Place], outsider: tuple[int, int] | None) -> tuple[int, ...]:
+        """Make what belongs to somebody who does not exist inside; only root can."""
+        if outsider is None:
+            return ()
+        kept = len(tree.kept_missing(places))
+        made = (covers.new_covers(kept, outsider[1]),) if kept else ()
+        return (tree.new_devices(places, outsider), *made)
 
     def has_other_mounts(self) -> bool:
         """Tell whether anything was mounted or unmounted on the host since this was asked, or the site was opened."""

@@ -22,7 +22,7 @@ import select
 import stat
 from errno import EMFILE
 
-from stockade.platforms.linux import first_process, kernel, message, supervisor
+from stockade.platforms.linux import first_process, kernel, message, private_place, supervisor
 from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.cover_watch import CoverWatch
 from stockade.platforms.linux.hearing import Hearing
@@ -100,7 +100,9 @@ class Launcher:
         if packet.kind == message.COPIED:
             (self.spare.namespace,) = packet.descriptors
             note = _ALONE if self.setting.supervised and self.supervisor is None else self.setting.note
-            return Packet(message.READY, 0, note, (os.dup(self.origin), *_terminals()))
+            # After the fork: a command that could reach it would see the place without its covers.
+            private = (private_place.copy(self.setting.private),) if self.setting.private else ()
+            return message.Ready(note, self.setting.common, (os.dup(self.origin),), _terminals(), private).packet()
         return packet
 
     def fork_supervisor(self, supervision: Supervision) -> Supervised:
@@ -338,7 +340,7 @@ class Launcher:
             self.pass_listener(job, packet)
         elif job.number is None:
             job.report = packet
-        elif packet.kind == message.STARTED:
+        elif packet.kind in {message.STARTED, message.STOPPED}:
             self.say(packet)
         elif packet.kind == message.ENDED and not message.Ended.read(packet).alone:
             job.report = packet

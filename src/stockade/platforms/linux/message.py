@@ -3,7 +3,8 @@
 Requests: owner (first of all, with a pidfd of the owner, and 1 if the jail is the first of its session), parent
 (bubblewrap's pid, if that starts the keeper), build (once), run, end, signal, order, receive, retire (another jail
 takes over), close (last).
-Answers: ready, started, ended, failed, guests, refused, covered (a cover that fell was laid again).
+Answers: ready, started, stopped (a command on a terminal), ended, failed, guests, refused, covered (a cover that
+fell was laid again).
 The builder hands masks to the warden, which says knocked to the launcher; asked to tell the rest, it ends with told.
 Copied and listening are said only within the jail: a first process hands its copy of the mounts and the listener of its
 filter to the launcher, which passes the latter on to the supervisor and says to which command it was assigned. The
@@ -31,6 +32,7 @@ READY = b"R"
 SHARED = b"N"
 COPIED = b"C"
 STARTED = b"S"
+STOPPED = b"Z"
 ENDED = b"E"
 FAILED = b"F"
 ORDER = b"w"
@@ -74,10 +76,12 @@ class Build:
         "fresh_processes",
         "host_ports",
         "mounts",
+        "private",
         "reuse",
         "shared",
         "sockets",
         "spare",
+        "unlisted",
     )
 
     def __init__(  # noqa: PLR0913 - the fields of one message
@@ -91,8 +95,10 @@ class Build:
         confinement: bytes = b"",
         sockets: list[bytes] | None = None,
         denied: list[bytes] | None = None,
+        unlisted: list[list[bytes]] | None = None,
         spare: bool = True,
         reuse: bool = True,
+        private: int = 0,
     ) -> None:
         """Take mounts as operation, target, source.
 
@@ -100,7 +106,9 @@ class Build:
         ``shared`` counts the first descriptors: the namespaces of the session that an earlier jail has made.
         ``host_ports`` are those of the host that are to be reached inside at the same address. ``sockets`` are
         patterns of the unix sockets that may be reached by path, ``denied`` of those that may not in any case.
+        ``unlisted`` are lists of a directory and of names in it that are not listed.
         ``spare``: a next command is expected. ``reuse``: copies of the mounts may serve one command after another.
+        ``private`` counts the descriptors behind those of ``shared``: the session's version of its private place.
         """
         self.mounts = mounts
         self.filters = filters
@@ -110,19 +118,22 @@ class Build:
         self.confinement = confinement
         self.sockets = sockets or []
         self.denied = denied or []
+        self.unlisted = unlisted or []
         self.spare = spare
         self.reuse = reuse
+        self.private = private
 
     def packet(self) -> Packet:
         """Write it."""
-        flags = bytes((self.fresh_processes, self.shared, self.spare, self.reuse))
+        flags = bytes((self.fresh_processes, self.shared, self.spare, self.reuse, self.private))
         lists = [pack(texts) for texts in (self.filters, self.host_ports, self.sockets, self.denied)]
+        lists.append(pack([pack(names) for names in self.unlisted]))
         return Packet(BUILD, 0, pack([flags, _mounts(self.mounts), self.confinement, *lists]))
 
     @classmethod
     def read(cls, packet: Packet) -> Build:
         """Read it."""
-        flags, mounts, confinement, filters, host_ports, sockets, denied = packet.fields()
+        flags, mounts, confinement, filters, host_ports, sockets, denied, unlisted = packet.fields()
         return cls(
             _read_mounts(mounts),
             unpack(filters),
@@ -132,9 +143,45 @@ class Build:
             confinement=confinement,
             sockets=unpack(sockets),
             denied=unpack(denied),
+            unlisted=[unpack(names) for names in unpack(unlisted)],
             spare=bool(flags[2]),
             reuse=bool(flags[3]),
+            private=flags[4],
         )
+
+
+class Ready:
+    """The jail stands. ``alone`` and ``common`` say why there is no supervisor, and no private place."""
+
+    __slots__ = ("alone", "common", "launcher", "private", "terminals")
+
+    def __init__(
+        self,
+        alone: bytes,
+        common: bytes,
+        launcher: tuple[int, ...],
+        terminals: tuple[int, ...] = (),
+        private: tuple[int, ...] = (),
+    ) -> None:
+        """Take descriptors: of the launcher, of what makes terminals, of the private place for the next jail."""
+        self.alone = alone
+        self.common = common
+        self.launcher = launcher
+        self.terminals = terminals
+        self.private = private
+
+    def packet(self) -> Packet:
+        """Write it."""
+        body = pack([self.alone, self.common])
+        return Packet(READY, len(self.private), body, (*self.launcher, *self.private, *self.terminals))
+
+    @classmethod
+    def read(cls, packet: Packet) -> Ready:
+        """Read it."""
+        alone, common = packet.fields()
+        end = 1 + packet.number
+        given = packet.descriptors
+        return cls(alone, common, given[:1], given[end:], given[1:end])
 
 
 class Shared:
@@ -160,9 +207,12 @@ class Shared:
 
 
 class Run:
-    """One command."""
+    """One command.
 
-    __slots__ = ("argv", "directory", "environment", "flags", "groups", "limits")
+    ``passed`` are the numbers at which the command finds the pipes that come last of its descriptors.
+    """
+
+    __slots__ = ("argv", "directory", "environment", "flags", "groups", "limits", "passed")
 
     def __init__(
         self,
@@ -183,12 +233,13 @@ class Run:
         self.flags = flags
         self.limits = limits or []
         self.groups = groups
+        self.passed: list[int] = []
 
     def packet(self, number: int, descriptors: tuple[int, ...]) -> Packet:
-        """Write it, with the three standard streams."""
+        """Write it, with the three standard streams and what is behind them."""
         environment = b"\0".join([b"%b=%b" % pair for pair in self.environment.items()])
         limits = pack([_integer(part) for limit in self.limits for part in limit])
-        numbers = _integer(self.flags) + _integer(self.groups)
+        numbers = b"".join([_integer(part) for part in (self.flags, self.groups, *self.passed)])
         fields = [numbers, self.directory, pack(self.argv), environment, limits]
         return Packet(RUN, number, pack(fields), descriptors)
 
@@ -198,14 +249,17 @@ class Run:
         own, directory, argv, environment, limits = packet.fields()
         variables = [part.partition(b"=") for part in environment.split(b"\0")] if environment else []
         numbers = [_number(part) for part in unpack(limits)]
-        return cls(
+        flags, groups, *passed = [_number(own[at : at + _WORD]) for at in range(0, len(own), _WORD)]
+        run = cls(
             unpack(argv),
             {name: value for name, _, value in variables},
             directory,
-            _number(own[:_WORD]),
+            flags,
             list(zip(numbers[::2], numbers[1::2], strict=True)),
-            _number(own[_WORD:]),
+            groups,
         )
+        run.passed = passed
+        return run
 
 
 class Ended:

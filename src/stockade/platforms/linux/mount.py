@@ -13,9 +13,14 @@ from stockade.annotation import Literal
 from stockade.errors import InvalidTextError
 from stockade.value import Value
 
-Operation = Literal["read-only", "writable", "hidden", "guarded", "temporary", "absent", "link"]
+Operation = Literal[
+    "read-only", "writable", "hidden", "guarded", "temporary", "absent", "withheld", "link", "staged", "private"
+]
 
-_OPERATIONS = ("read-only", "writable", "hidden", "guarded", "temporary", "absent", "link")
+_OPERATIONS = (
+    *("read-only", "writable", "hidden", "guarded", "temporary"),
+    *("absent", "withheld", "link", "staged", "private"),
+)
 _OWN = ("/dev", "/proc")
 
 
@@ -25,8 +30,10 @@ class Mount(Value):
     ``writable``: as the host has it. ``read-only``: seen, never changed. ``hidden``: every access is refused
     with "Permission denied", save what a later mount shows again inside it. ``guarded``: hidden, and where masks can
     be had (see ``warden``) the owner is told who wanted what. ``temporary``: empty, writable, gone with the
-    session. ``absent``: nothing that could be read or written, on a placeholder. ``link``: a link, kept as it
-    is. ``source`` shows another place there instead.
+    session. ``absent``: on a placeholder, something empty that cannot be written. ``withheld``: the same, and it
+    cannot be read either. ``link``: a link, kept as it is. ``staged``: the stage of a repository, on a placeholder.
+    ``private``: the session's own version of a directory, whose layers lie in ``source``. In all others ``source``
+    shows another place there instead.
     """
 
     operation: Operation
@@ -64,6 +71,7 @@ class JailSpec(Value):
     leaves the surroundings' /proc, read-only, if the kernel allows no fresh one, as in many containers: weaker, for
     their processes are seen.
     What belongs to them stays closed, since they live in a user namespace above the commands' own (ptrace(2)).
+    ``unlisted`` are directories, each with names that are there but are not listed (see ``listings``).
     ``spare`` off: no first process is kept ready for a next command, since none is expected. ``reuse`` off: each
     command gets a new copy of the mounts, since commands of another jail could hold descriptors of an old one.
     """
@@ -74,6 +82,7 @@ class JailSpec(Value):
     confinement: bytes = b""
     sockets: tuple[str, ...] = ()
     denied_sockets: tuple[str, ...] = ()
+    unlisted: tuple[tuple[str, tuple[str, ...]], ...] = ()
     spare: bool = True
     reuse: bool = True
 

@@ -55,6 +55,11 @@ def answer(listener: int, identity: int, error: int) -> bool:
     return _send(listener, _RESPONSE.pack(identity, 0, -error, 0))
 
 
+def give(listener: int, identity: int, value: int) -> bool:
+    """End the call with what it returns, which is no error; tell whether the caller was still there."""
+    return _send(listener, _RESPONSE.pack(identity, value, 0, 0))
+
+
 def _send(listener: int, response: bytes | bytearray) -> bool:
     try:
         ioctl(listener, _SEND, response)

@@ -179,7 +179,8 @@ class Onlooker:
     def create(self, found: Found) -> Refusal | None:
         """Judge the making of a name."""
         path = self.named(found)
-        kept = not found.error  # a name that is kept from being made: it is there, but only as a placeholder
+        # A name that is kept from being made: it is there, but only as a placeholder. So is what would be made in one.
+        kept = not found.error or path.rpartition(b"/")[0] in self.absent
         error = glance.error_of_writing(self.at(found.directory), enter=True)
         if not path or not (error or kept):
             return None

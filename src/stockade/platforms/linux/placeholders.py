@@ -7,7 +7,7 @@ the nodes. After any death the next ``sweep`` or the next last one does.
 
 Rules: what cannot be made is a verdict for that name, never a failure of the lease; only a runtime directory or a
 record that cannot be used is an error. What is no placeholder of the journal is never removed, save a placeholder
-that is older than this boot. A plan must take a placeholder for a missing name (``is_placeholder``), and no command
+that is older than this boot. A plan must take a placeholder for a missing name (``is_kept``), and no command
 may see the records (``journal_directory``).
 """
 
@@ -18,7 +18,7 @@ from errno import EMFILE, ENFILE
 
 from stockade.annotation import TYPE_CHECKING, Final, Self
 from stockade.errors import InvalidTextError, UnavailableError
-from stockade.placeholder import is_placeholder
+from stockade.placeholder import is_kept
 from stockade.platforms.linux.journal import Record, inode_of, record_name
 from stockade.platforms.linux.placeholder_directory import (
     GONE,
@@ -32,9 +32,11 @@ from stockade.platforms.runtime_directory import runtime_directory
 from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-__all__ = ["Lease", "Placeholder", "State", "acquire", "is_placeholder", "journal_directory", "sweep"]
+    from stockade.placeholder import Shape
+
+__all__ = ["Lease", "Placeholder", "State", "acquire", "is_kept", "journal_directory", "sweep"]
 
 _PRIVATE: Final = 0o700
 # That a directory cannot be opened says nothing about it, if this process can open nothing at all.
@@ -112,7 +114,7 @@ class Lease:
     def _in(self, state: State) -> tuple[Placeholder, ...]:
         return tuple(placeholder for placeholder in self.placeholders if placeholder.state == state)
 
-    def _add(self, parent: str, names: list[str], journals: str) -> None:
+    def _add(self, parent: str, names: list[str], journals: str, shapes: Mapping[str, Shape]) -> None:
         try:
             directory = Directory(parent)
         except OSError as error:
@@ -127,24 +129,32 @@ class Lease:
             raise
         hold = Hold(directory, record)
         self._holds.append(hold)
-        self._note(parent, hold.make(names))
+        start = _start(parent)
+        self._note(parent, hold.make(names, {name: shapes[start + name] for name in names if start + name in shapes}))
 
     def _note(self, parent: str, verdicts: dict[str, Verdict]) -> None:
-        start = parent if parent == "/" else parent + "/"
+        start = _start(parent)
         self._verdicts.update((start + name, verdict) for name, verdict in verdicts.items())
 
 
-def acquire(paths: Iterable[str], journals: str = "", lease: Lease | None = None) -> Lease:
+def _start(parent: str) -> str:
+    return parent if parent == "/" else parent + "/"
+
+
+def acquire(
+    paths: Iterable[str], journals: str = "", lease: Lease | None = None, shapes: Mapping[str, Shape] | None = None
+) -> Lease:
     """Put placeholders at these paths, absolute and resolved, and hold them.
 
-    Who can be interrupted at any moment gives an empty ``lease`` that is known already to whoever cleans up.
+    ``shapes`` are those that a plan has chosen; where there is none, the name tells. Who can be interrupted at any
+    moment gives an empty ``lease`` that is known already to whoever cleans up.
     """
     grouped = _grouped(paths)
     lease = lease or Lease()
     try:
         journals = journals or journal_directory()
         for parent, names in grouped.items():
-            lease._add(parent, names, journals)  # noqa: SLF001 - only a lease that is being made may grow
+            lease._add(parent, names, journals, shapes or {})  # noqa: SLF001 - only a lease that is being made may grow
     except OSError as error:
         lease.release()
         if error.errno in _NO_ROOM:

@@ -98,8 +98,14 @@ def _of_descriptor(index: int) -> Quick:
     return possible
 
 
+def _ends(names: frozenset[bytes]) -> tuple[bytes, ...]:
+    """Return how the paths of directories end that only keep their names: in these nothing can be made."""
+    return tuple(b"/" + name for name in names)
+
+
 def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
     locate = _located(use)
+    kept = _ends(absent)
     flags_at = ARGUMENTS + use.flags if use.flags != NO_ARGUMENT else -1
     access, write = os.access, os.W_OK
 
@@ -107,7 +113,7 @@ def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
         path = locate(thread, asked)
         flags = asked[flags_at] if flags_at >= 0 else _CREATING
         above, _, name = path.rpartition(b"/")
-        if name in absent or not name:
+        if name in absent or not name or above.endswith(kept):
             return False
         if flags & _EXCLUSIVE == _EXCLUSIVE and not path.startswith(_OWN):
             # What is there already is no refusal of the walls, so that only the place counts.
@@ -123,11 +129,12 @@ def _of_opening(use: Use, absent: frozenset[bytes]) -> Quick:
 
 def _of_creation(use: Use, absent: frozenset[bytes]) -> Quick:
     locate = _located(use)
+    kept = _ends(absent)
 
     def possible(thread: int, asked: Notification) -> bool:
         path = locate(thread, asked).rstrip(b"/")
         above, _, name = path.rpartition(b"/")
-        if name in absent or not name or path.startswith(_OWN):
+        if name in absent or not name or above.endswith(kept) or path.startswith(_OWN):
             return False
         if os.access(above or b"/", os.W_OK) or os.access(path, os.F_OK, follow_symlinks=False):
             return True

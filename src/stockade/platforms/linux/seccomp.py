@@ -15,14 +15,16 @@ from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING
 from stockade.platforms.linux import bpf
-from stockade.platforms.linux.confinement import ABSENT, Features, UnixSockets, rules
+from stockade.platforms.linux.confinement import ABSENT, NOTIFIED, Features, UnixSockets, rules
 from stockade.platforms.linux.syscall_rule import FULL_WORD, Condition, SyscallRule, Verdict
 from stockade.value import Value
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from stockade.platforms.linux.syscalls import Arch
 
-__all__ = ["ALLOWED", "KILLED", "Features", "Guard", "UnixSockets", "guards", "program", "rules"]
+__all__ = ["ALLOWED", "KILLED", "Features", "Guard", "UnixSockets", "guards", "notified_first", "program", "rules"]
 
 ALLOWED = Verdict("allow")
 KILLED = Verdict("kill")
@@ -66,6 +68,26 @@ def program(arch: Arch, features: Features) -> bytes:
         *(item for name in bodies.values() for item in _body(name, by_name[name])),
     ]
     return bpf.assemble([*items, *_returns(by_name)])
+
+
+def notified_first(arch: Arch, names: Iterable[str]) -> bytes:
+    """Return what makes of a program one that asks somebody about these calls; it is put before the program."""
+    numbers = arch.numbers()
+    asked, rest = "asked", "rest"
+    *others, last = [numbers[name] for name in names if name in numbers]
+    end = bpf.Return(ALLOWED.word)  # where the program begins
+    items: list[bpf.Item] = [
+        bpf.Load(_ARCH_OFFSET),
+        bpf.Branch("eq", arch.token, otherwise=rest),
+        bpf.Load(_NUMBER_OFFSET),
+        *(bpf.Branch("eq", number, then=asked) for number in others),
+        bpf.Branch("eq", last, otherwise=rest),
+        bpf.Label(asked),
+        bpf.Return(NOTIFIED.word),
+        bpf.Label(rest),
+        end,
+    ]
+    return bpf.assemble(items)[: -bpf.INSTRUCTION_BYTES]
 
 
 def _sense(tried: list[SyscallRule]) -> object:

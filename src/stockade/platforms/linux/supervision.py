@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stockade.platforms.linux.denied_sockets import DeniedSockets
+    from stockade.platforms.linux.listings import Listings
 
 
 class HostView:
@@ -32,22 +33,27 @@ class HostView:
 class Supervision:
     """What a supervisor must know of a jail, with what it needs of the host."""
 
-    __slots__ = ("absent", "capabilities", "denied", "is_listed", "view")
+    __slots__ = ("absent", "capabilities", "denied", "is_listed", "listings", "private", "view")
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - what a supervisor must know, all named
         self,
         view: HostView,
         absent: list[bytes],
         is_listed: Callable[[bytes], bool],
         capabilities: int,
         denied: DeniedSockets | None = None,
+        listings: Listings | None = None,
+        *,
+        private: bytes = b"",
     ) -> None:
-        """Own the view."""
+        """Own the view. In the ``private`` place commands see copies of the host's sockets, which lead nowhere."""
         self.view = view
         self.absent = absent
         self.is_listed = is_listed
         self.capabilities = capabilities
         self.denied = denied
+        self.listings = listings
+        self.private = private
 
     def close(self) -> None:
         """Give up what only a supervisor needs."""

@@ -75,6 +75,7 @@ class Supervisor:
             in_turn(host.names if supervision.denied else host.devices),
             room_for(resource.getrlimit(resource.RLIMIT_NOFILE)[0]),
             supervision.denied,
+            (supervision.view.root, supervision.private),
         )
         self.wary: set[int] = set()
         self.deputies: dict[int, Deputy] = {}
@@ -87,6 +88,7 @@ class Supervisor:
         self.quick = quick(self.changes, self.onlooker.absent_names)
         if follows_links:
             self.quick = dict.fromkeys(self.changes, _nothing)
+        self.listings = supervision.listings
         self.bind, self.connect, self.socket = (numbers[name] for name in (BIND, CONNECT, SOCKET))
         self.refusals = Refusals()
         self.listen_to(launcher, _poller_for(launcher))
@@ -310,6 +312,8 @@ class Supervisor:
         elif number == self.socket:
             self.report(listener, asked, (UNIX_CONNECT, DATAGRAM))
             notification.answer(listener, asked[0], EPERM)
+        elif self.listings is not None and number in self.listings.calls:
+            self.listings.answer(listener, asked)
         else:
             self.observe(listener, asked)
 
@@ -480,5 +484,7 @@ def main(launcher: Channel, owner: Channel, supervision: Supervision) -> None:
     os.close(nothing)
     supervisor = Supervisor(launcher, owner, supervision, follows_links=not follow_no_links())
     supervisor.connections.never_wait()
+    if supervision.listings is not None:
+        supervision.listings.open()
     kernel.limit_capabilities(supervision.capabilities | 1 << _CAP_SYS_PTRACE)
     supervisor.serve()

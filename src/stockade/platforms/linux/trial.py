@@ -14,7 +14,7 @@ import ctypes
 import os
 from errno import ENOSYS
 
-from stockade.platforms.linux import identity, kernel, warden
+from stockade.platforms.linux import identity, kernel, private_place, warden
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,7 @@ NEEDED_CALLS = {
 _LANDLOCK_CREATE_RULESET = 444
 _LANDLOCK_VERSION = 1
 _INVALID = -1
+_PRIVATE = b"/tmp"  # as in the rules; nothing is written there
 _ALLOW_ALL = b"\x06\0\0\0\0\0\xff\x7f"  # one instruction: return SECCOMP_RET_ALLOW
 _REST = (
     kernel.CLONE_NEWNS
@@ -59,6 +60,8 @@ def main() -> None:
     masks: list[Step] = [*jail[:3], ("masks", _mask)]
     lines = [*attempt(jail), *attempt([("filter", _filter)]), *attempt([("listener", _listen)])]
     lines += [line for line in attempt(masks) if line.startswith("masks ")]
+    layers: list[Step] = [*jail[:3], ("layers", lambda: os.close(private_place.in_memory(_PRIVATE)))]
+    lines += [line for line in attempt(layers) if line.startswith("layers ")]
     lines += [f"landlock {max(_call(_LANDLOCK_CREATE_RULESET, 0, 0, _LANDLOCK_VERSION), 0)}"]
     lines += [f"absent {name}" for name, number in NEEDED_CALLS.items() if _absent(number)]
     os.write(1, "\n".join(lines).encode())

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import select
 
-from stockade.annotation import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final, Literal
 from stockade.errors import StockadeError, UnavailableError
 from stockade.escape import escape
-from stockade.filesystem.scan import Scan, plan_now
 from stockade.network.host_port import host_ports
 from stockade.platforms.backend import Outcome, Report
 from stockade.platforms.linux import entrance, placeholders
@@ -20,8 +19,8 @@ from stockade.platforms.linux import jail as jails
 from stockade.platforms.linux.cell import Cell
 from stockade.platforms.linux.cleanup import clean_up
 from stockade.platforms.linux.commons import Commons
-from stockade.platforms.linux.inspector import Inspector
 from stockade.platforms.linux.jail import Jail, Request
+from stockade.platforms.linux.lookout import Lookout
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.spec import names_file, placed, specify
 from stockade.suppress import suppress
@@ -29,13 +28,11 @@ from stockade.suppress import suppress
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
     from stockade.platforms.backend import Entrance, Launch, Observe
     from stockade.platforms.linux.door import Door
     from stockade.platforms.linux.footing import Footing
     from stockade.platforms.linux.placeholders import Lease
-    from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
     from stockade.policy.path_pattern import PathPattern
 
@@ -43,6 +40,8 @@ _ATTEMPTS: Final = 5
 _LINKED: Final = "the command was ended, for the host put something in a protected place that no wall can cover:"
 _GONE: Final = "the sandbox's helpers were killed, and the command with them"
 _NOWHERE: Final = (None, 0)
+#: How a jail says that it found nothing to lay a mount on.
+_VANISHED: Final = ": No such file or directory"
 #: Jails without a command that are kept while commands of other jails run, see ``_drop_idle``.
 _MOST_RETIRED: Final = 16
 
@@ -62,11 +61,10 @@ class LinuxWalls:
         self._observe = observe
         self._temporary = temporary
         self._leavings = os.path.dirname(temporary)
+        self._lent = "", ""
         self._poll = select.epoll()  # before the helpers: who has no descriptor for it starts none
         self._next: Jail | None = started or self._start_helpers()
         clean_up(self._leavings)
-        self._scan: Scan | None = None
-        self._rules: FileRules | None = None
         self._notes: tuple[str, ...] = ()
         self._current: Cell | None = None
         self._cells: dict[int, Cell] = {}
@@ -75,8 +73,7 @@ class LinuxWalls:
         self._door: Door | None = None
         self._commons = Commons()
         self._reports: list[Report] = []
-        self._inspector = Inspector()
-        self._memory: Memory | None = None
+        self._lookout = Lookout()
         #: Placeholders of a jail that is not there yet: a signal may end the making of it at any moment.
         self._pending: Lease | None = None
 
@@ -87,18 +84,34 @@ class LinuxWalls:
             self._poll.close()
             raise
 
+    def lend(self, cache: str, around: str) -> None:
+        """Show the cache in jails from the next one on; it changes only with the policy, which builds anew."""
+        self._lent = cache, around
+
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Build a jail for the plan as it is now, unless the current one fits."""
         if self._current is not None and self._current.jail.is_gone():
             self._current = None  # its helpers were killed; what that means for its commands is heard later
         if self._once and self._current is not None and not self._ticket and self._current.policy is policy:
             return self._notes
-        plan = self._plan(policy)
-        touched = self._scan.take_touched() if self._scan is not None else set()
+        plan = self._lookout.plan(policy.files, once=self._is_first_of_one())
+        touched = self._lookout.take_touched()
         current = self._current
         if current is None or not current.fits(policy, plan, touched):
-            self._replace(policy, plan)
+            self._rebuild(policy, plan)
         return self._notes
+
+    def _rebuild(self, policy: SandboxPolicy, plan: Plan) -> None:
+        """Build a jail for the plan; if something in it is gone by the time it is built, plan again."""
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                self._replace(policy, plan)
+            except UnavailableError as error:
+                if not left or _VANISHED not in error.message:
+                    raise
+                plan = self._lookout.plan(policy.files, once=self._is_first_of_one())
+            else:
+                return
 
     def rest(self) -> None:
         """Let go of what the host could stumble over while no command runs; the next command builds anew."""
@@ -112,14 +125,14 @@ class LinuxWalls:
         cell = self._cell()
         self._begin(cell)
         try:
-            number = cell.jail.run(_request(launch), streams)
+            number = cell.jail.run(Request.of(launch), streams)
         except UnavailableError:
             # Its helpers were killed since it was looked at; the command has not begun.
             self._current = None
             self.renew(cell.policy)
             cell = self._cell()
             self._begin(cell)
-            number = cell.jail.run(_request(launch), streams)
+            number = cell.jail.run(Request.of(launch), streams)
         self._ticket += 1
         cell.tickets[number] = self._ticket
         self._places[self._ticket] = cell, number
@@ -133,7 +146,7 @@ class LinuxWalls:
         if self._door is None:
             self._door = Door(self._leavings)
             self._lead(self._door, cell)
-        return self._door.order(_request(launch), cell.jail)
+        return self._door.order(Request.of(launch), cell.jail)
 
     def open_terminal(self) -> tuple[int, int]:
         """Make a terminal that is in the current jail's ``/dev/pts``."""
@@ -190,17 +203,17 @@ class LinuxWalls:
             cell = self._cells.get(descriptor)
             if cell is not None:
                 outcomes += self._hear(cell)
-        if outcomes:
+        if outcomes and outcomes[-1].state != "started":
             self._inspect(outcomes[-1].ticket)
         return tuple(outcomes)
 
     def look(self) -> float | None:
         """Inspect what running commands have left, if it is time to."""
-        left = self._inspector.left()
+        left = self._lookout.inspector.left()
         if left != 0:
             return left
         self._inspect(next(iter(self._places)) if len(self._places) == 1 else 0)
-        return self._inspector.left()
+        return self._lookout.inspector.left()
 
     def take_reports(self) -> tuple[Report, ...]:
         """Return what was refused since."""
@@ -216,68 +229,56 @@ class LinuxWalls:
             self._drop(cell)
         self._inspect(0)
         if self._pending is not None:
-            self._pending.release()
+            self._lookout.let_go(self._pending, self._cells.values())
             self._pending = None
         self._places.clear()
         self._current = None
         self._commons.close()
         self._shut()
-        if self._scan is not None:
-            self._scan.close()
-            self._scan = None
+        self._lookout.close()
         if not self._poll.closed:
             self._poll.close()
-
-    def _plan(self, policy: SandboxPolicy) -> Plan:
-        """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
-        self._inspector.prepare()
-        if self._is_first_of_one():
-            from stockade.filesystem.memory import Memory
-
-            self._memory = Memory(watch=False)
-            return _possible(plan_now(policy.files, self._memory))
-        if self._scan is None:
-            self._scan = Scan(policy.files)
-            self._memory = self._scan.memory
-        elif self._rules == policy.files:
-            self._scan.refresh()
-        else:
-            self._scan.follow(policy.files)
-        self._rules = policy.files
-        return _possible(self._scan.plan)
 
     def _replace(self, policy: SandboxPolicy, plan: Plan) -> None:
         """Build a jail for the plan; commands that run stay in the old one, which goes with the last of them."""
         plan, lease = self._keep(policy, plan)
         jail, self._next = self._next or Jail.start(self._leavings, first=not self._commons.shared), None
         try:
-            held = placed(plan, lease)
-            private = {journal_directory(), self._leavings}
+            held = placed(plan, lease, self._lookout.stage(plan, lease))
+            cache, caches = self._lent
+            if not cache and not os.path.isdir(caches):
+                caches = ""  # nobody keeps anything there yet, or any more
+            private = filter(None, (os.path.dirname(journal_directory()), self._leavings, caches))
             sockets, denied, notes = _sockets(policy)
             spec = specify(
                 policy,
                 plan,
                 temporary=self._temporary,
+                cache=cache,
                 private=private,
                 placed=held.mounts,
                 names=names_file(),
                 sockets=sockets,
                 denied=denied,
+                unlisted=held.unlisted,
                 observe=self._observe,
+                layers=self._commons.layers(plan),
             )
             reuse = not any(cell.busy for cell in self._cells.values())
             spec = spec.but(spare=not self._is_first_of_one(), reuse=reuse)
             footing = self._footing(mount.target for mount in spec.mounts)
             ports = self._commons.missing(host_ports(policy.network), jail)
-            jail.build(spec, lease.descriptors, self._commons.shared, ports)
-            self._inspector.get_ready()
+            locks = (*self._lookout.locks, *lease.descriptors)
+            jail.build(spec, locks, self._commons.shared, ports, self._commons.private)
+            self._lookout.inspector.get_ready()
             jail.wait_ready()
         except BaseException:
             jail.close()
-            lease.release()
+            self._lookout.let_go(lease, self._cells.values())
+            self._commons.forget_private()
             raise
         self._notes = plan.notes + held.notes + notes + self._commons.take(jail) + _unsupervised(jail)
-        old, self._current = self._current, Cell(jail, policy, plan, lease, footing)
+        old, self._current = self._current, Cell(jail, policy, plan, lease, footing, spec.unlisted)
         self._cells[jail.fileno()] = self._current
         self._pending = None
         self._poll.register(jail.fileno(), select.EPOLLIN)
@@ -290,30 +291,13 @@ class LinuxWalls:
 
     def _begin(self, cell: Cell, *, awaited: bool = False) -> None:
         """Have the inspector know what commands in this jail cannot change; one starts now, or is ``awaited``."""
-        if self._memory is not None:
-            alone = not any(other.active for other in self._cells.values())
-            self._inspector.begin(
-                cell.plan, cell.policy.files, self._memory, watched=self._scan is not None, alone=alone, awaited=awaited
-            )
+        alone = not any(other.active for other in self._cells.values())
+        self._lookout.begin(cell, alone=alone, awaited=awaited)
 
     def _inspect(self, ticket: int) -> None:
         """Set aside what commands have left for programs of the host, and report it."""
-        if not self._inspector.is_due:
-            return
-        active = [cell.plan for cell in self._cells.values() if cell.active]
-        scan = self._scan
-        with suppress(OSError, StockadeError):
-            if scan is not None:
-                scan.refresh()
-            elif active and self._current is not None and self._inspector.looked:
-                # A command that runs on is worth watches. What happens before they are there is found by times.
-                self._rules = self._current.policy.files
-                self._scan = Scan(self._rules)
-        found = self._inspector.look(last=not active)
-        if scan is None and self._scan is not None:
-            self._memory = self._scan.memory
-            self._inspector.watch(self._memory)
-        self._inspector.keep(active)
+        rules = None if self._current is None else self._current.policy.files
+        found = self._lookout.look(self._cells.values(), rules)
         if found:
             from stockade.platforms.linux.aside import report
 
@@ -354,12 +338,13 @@ class LinuxWalls:
         """Put the placeholders in place; where one is not missing after all, plan again."""
         for _ in range(_ATTEMPTS):
             lease = self._pending = placeholders.Lease()
-            placeholders.acquire((placeholder.path for placeholder in plan.placeholders), lease=lease)
+            shapes = {placeholder.path: placeholder.shape for placeholder in plan.placeholders}
+            placeholders.acquire(shapes, lease=lease, shapes=shapes)
             if not lease.changed:
                 return plan, lease
             where = lease.changed[0].path
             lease.release()
-            plan = self._plan(policy)
+            plan = self._lookout.plan(policy.files, once=self._is_first_of_one())
         message = f"the files here change too fast to be protected: {escape(where)}"
         raise UnavailableError(message, "try again when they have settled")
 
@@ -367,6 +352,9 @@ class LinuxWalls:
         answer = cell.jail.receive()
         if answer is None:
             return self._lost(cell)
+        if isinstance(answer, jails.Started | jails.Stopped):
+            state: Literal["started", "stopped"] = "started" if isinstance(answer, jails.Started) else "stopped"
+            return [Outcome(cell.tickets[answer.number], state=state)]
         if not isinstance(answer, jails.Ended | jails.Failed):
             self._heed(cell, answer)
             return []
@@ -379,7 +367,7 @@ class LinuxWalls:
             return [Outcome(ticket, failure=cell.ended_for)]
         return [Outcome(ticket, answer.status, answer.user_time, answer.system_time, answer.peak_memory)]
 
-    def _heed(self, cell: Cell, answer: jails.Started | jails.Guests | jails.Refused | jails.Covered) -> None:
+    def _heed(self, cell: Cell, answer: jails.Guests | jails.Refused | jails.Covered) -> None:
         """Take news that end no command."""
         if isinstance(answer, jails.Guests):
             self._note(cell, answer)
@@ -388,7 +376,7 @@ class LinuxWalls:
             self._reports.append(Report(ticket, answer.operation, answer.place, answer.times))
         elif isinstance(answer, jails.Covered):
             cell.covered_again = True
-            self._inspector.uncover(answer.uncovered)
+            self._lookout.inspector.uncover(answer.uncovered)
             if answer.hopeless:
                 cell.ended_for = f"{_LINKED} {escape(answer.hopeless)}"
             self._replace_for_visitors(cell.policy)
@@ -396,16 +384,33 @@ class LinuxWalls:
     def _note(self, cell: Cell, guests: jails.Guests) -> None:
         """Note who came or went. What a visitor changed on the disk is to bind the next one, as with commands here."""
         fewer, more = guests.count < cell.guests, guests.count > cell.guests
+        shut = cell.receiving and not guests.receiving
         cell.guests, cell.receiving = guests.count, guests.receiving
         if more:
             self._begin(cell)
-        if fewer:
+        if fewer or shut:
             self._inspect(0)
-        if fewer and cell is self._current:
+        if fewer and self._shut_out():
+            return
+        if shut and cell is self._current:
+            self._current = None
+            self._replace_for_visitors(cell.policy)
+        elif fewer and cell is self._current:
             with suppress(StockadeError):  # told to whoever runs the next command
                 self.renew(cell.policy)
             self._begin(self._current, awaited=True)
         self._drop_idle()
+
+    def _shut_out(self) -> bool:
+        """Let no visitor in for a moment, if a repository waits to become the host's; tell whether that is so."""
+        cell = self._current
+        if cell is None or not cell.receiving or not self._lookout.is_waiting():
+            return False
+        if any(cell.active for cell in self._cells.values()):
+            return False
+        with suppress(UnavailableError):  # its helpers were killed, which is heard later
+            cell.jail.receive_visitors(None)
+        return True
 
     def _lost(self, cell: Cell) -> list[Outcome]:
         """Tell that the helpers were killed, and every command with them; the next command gets new ones."""
@@ -453,14 +458,9 @@ class LinuxWalls:
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
         cell.jail.close()
-        cell.lease.release()
-
-
-def _possible(plan: Plan) -> Plan:
-    """Return the plan, or raise if something that the rules ask for cannot be enforced."""
-    if plan.refusals:
-        raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
-    return plan
+        if cell.active or self._lookout.has_stages():
+            self._inspect(0)
+        self._lookout.let_go(cell.lease, self._cells.values())
 
 
 def _sockets(policy: SandboxPolicy) -> tuple[tuple[PathPattern, ...], tuple[PathPattern, ...], tuple[str, ...]]:
@@ -468,27 +468,12 @@ def _sockets(policy: SandboxPolicy) -> tuple[tuple[PathPattern, ...], tuple[Path
     sockets = policy.sockets
     if not sockets.denied_unix and (sockets.all_unix or not sockets.unix):
         return (), (), ()
-    from stockade.filesystem.socket_places import denied_places
-    from stockade.filesystem.terrain import Land
-    from stockade.policy.unix_sockets import allowed_sockets
+    from stockade.filesystem.socket_places import socket_places
 
-    land = Land()
-    denied = denied_places(sockets, land)
-    return allowed_sockets(policy, land), denied.patterns, denied.notes
+    return socket_places(policy)
 
 
 def _unsupervised(jail: Jail) -> tuple[str, ...]:
     if not jail.unsupervised:
         return ()
     return (f"unix sockets stay closed, and refused writes are not reported: {jail.unsupervised}",)
-
-
-def _request(launch: Launch) -> Request:
-    return Request(
-        argv=launch.argv,
-        environment=launch.environment,
-        directory=launch.directory,
-        limits=launch.limits,
-        terminal=launch.terminal,
-        groups=launch.groups,
-    )

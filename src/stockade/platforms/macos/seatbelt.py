@@ -56,6 +56,8 @@ class Own(Value):
 
     temporary: str = ""
     private: str = ""
+    cache: str = ""
+    caches: str = ""
 
 
 NOTHING: Final = Own()
@@ -119,7 +121,7 @@ def _writes(ground: Ground, plan: Plan, places: Places) -> Iterator[_Section]:
     names = write_rules.protected_names(ground)
     protected = write_rules.protected_places(ground, places, names)
     opened = write_rules.writable(ground)
-    barred = write_rules.barred_by_plan(plan, opened, (*unread, *denied, *names, *protected))
+    barred = write_rules.barred_by_plan(ground, plan, opened, (*unread, *denied, *names, *protected))
     guarded = (*write_rules.guarded_names(ground), *write_rules.guarded_places(ground, plan, places))
     yield _Section("Writing is allowed", _allowing(write, opened))
     yield _Section("What cannot be read cannot be written", _denying(write, unread))
@@ -131,12 +133,28 @@ def _writes(ground: Ground, plan: Plan, places: Places) -> Iterator[_Section]:
 
 
 def _own(own: Own) -> Iterator[_Section]:
-    if own.private:
-        hidden = _denying(("file-read*", "file-write*"), at_or_below(own.private))
-        yield _Section("What belongs to Stockade", (*hidden, *_allowing(("file-read-metadata",), at(own.private))))
+    for private in filter(None, (own.private, own.caches)):
+        hidden = _denying(("file-read*", "file-write*"), at_or_below(private))
+        # A program that asks for its real path looks at every directory on the way.
+        way = _way(private, own.cache) if own.cache and private == own.caches else at(private)
+        yield _Section("What belongs to Stockade", (*hidden, *_allowing(("file-read-metadata",), way)))
     if own.temporary:
         filters = at_or_below(own.temporary)
         yield _Section("The session's own temporary directory", _allowing(("file-read*", "file-write*"), filters))
+    if own.cache:
+        filters = at_or_below(own.cache)
+        yield _Section("The project's private cache", _allowing(("file-read*", "file-write*"), filters))
+        # Renamed, they would take the caches of other projects to where commands may write.
+        held = _denying(("file-write-unlink",), _way("/", f"{own.cache}/"))
+        yield _Section("What holds the caches stays where it is", held)
+
+
+def _way(outer: str, inner: str) -> tuple[Form, ...]:
+    """Return filters for a directory and those between it and one below."""
+    found = [*at(outer)]
+    while (inner := os.path.dirname(inner)) != outer:
+        found += at(inner)
+    return tuple(found)
 
 
 def _network(sockets: Sockets, ports: tuple[int, ...], temporary: str) -> Iterator[_Section]:

@@ -32,6 +32,7 @@ def stored_rules(rules: FileRules, places: Places) -> FileRules:
         write_deny=stored(rules.write_deny),
         read_deny=stored(rules.read_deny),
         read_allow=stored(rules.read_allow),
+        left_allow=stored(rules.left_allow),
     )
     return rules if changed == rules else changed
 

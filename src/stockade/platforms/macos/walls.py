@@ -52,6 +52,7 @@ class MacWalls:
         """
         self.suffix = new_suffix()
         self._temporary = temporary
+        self._lent = "", ""
         self._sandbox = sandbox
         self._watch = Watch()
         self._keeper: KeeperProcess | None = self._start_keeper()
@@ -68,6 +69,10 @@ class MacWalls:
             self._monitor.close()
         self._watch_monitor()
 
+    def lend(self, cache: str, around: str) -> None:
+        """Open the cache in profiles from the next one on."""
+        self._lent = cache, around
+
     def renew(self, policy: SandboxPolicy) -> tuple[str, ...]:
         """Make the profile for rules and disk as they are now, unless the last one still fits."""
         if self._keeper is None:
@@ -82,7 +87,8 @@ class MacWalls:
             raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")
         ground = survey(rules, disk)
         sockets = stored_sockets(policy.sockets, disk)
-        known = (ground, plan, sockets)
+        own = Own(self._temporary, os.path.dirname(self._temporary), *self._lent)
+        known = (ground, plan, sockets, own)
         if known != self._known:
             self._profile = make_profile(
                 ground,
@@ -90,7 +96,7 @@ class MacWalls:
                 disk,
                 sockets=sockets,
                 ports=self._ports,
-                own=Own(self._temporary, os.path.dirname(self._temporary)),
+                own=own,
             )
             self._known = known
             self._notes = plan.notes
@@ -101,6 +107,9 @@ class MacWalls:
         if self._keeper is None:
             message = "the walls are not built"
             raise UnavailableError(message, "call renew first")
+        if launch.passed:
+            message = f"descriptor {launch.passed[0]} cannot be passed to a command on macOS"
+            raise UnavailableError(message, "give the command a file, or its standard input")
         ticket = self._ticket + 1
         self._keeper.tell({"do": "launch", "ticket": ticket, **self._order(launch, ticket)}, streams)
         self._ticket = ticket

@@ -3,7 +3,9 @@
 - First the writable places, then all that is closed in them: last match wins, and a deny wins over every allow.
 - What a rule denies or a name protects is closed by its place. What must not be made is closed in every case.
 - Protected names are closed at any depth, whether they are there or not; below ``node_modules`` only where the search
-  for them found them. That is stricter than the verdicts, which protect from level 1 on only what exists.
+  for them found them. That is stricter than the verdicts, which protect from level 1 on only what exists. Names that
+  count only where they exist (``ONLY_THERE``) are closed where they were found, and those of a home in the home;
+  where a glob opens something, they are closed at any depth like the others.
 - What the plan closes beyond the verdicts (behind links, by hard links) is closed here too, by the same plan.
 - Guards: nothing closed can be carried away. The directories above it, the links that lead to it and the writable
   directories themselves can be neither renamed nor removed.
@@ -19,7 +21,7 @@ from stockade.platforms.macos.path_regex import END, folded
 from stockade.platforms.macos.place_filter import any_of, at, at_or_below, covered, made, regex, spellings, within
 from stockade.policy.files import Access
 from stockade.policy.path_pattern import joined, names_of
-from stockade.policy.protected import NAMES
+from stockade.policy.protected_names import NAMES, ONLY_THERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -54,16 +56,22 @@ def denied(ground: Ground) -> tuple[Form, ...]:
 
 def protected_names(ground: Ground) -> tuple[Form, ...]:
     """Return filters for the protected names, at any depth."""
-    names = "/({})".format("|".join(map(folded, NAMES)))
-    inner = list(_inner(ground.rules.search))
+    search = ground.search
+    # What a glob opens is not searched by name here, so that all names are closed then.
+    everywhere = any(form.is_glob for reach in ground.write_allow for form in reach.forms)
+    names = (name for name in NAMES if name not in search.lifted and (everywhere or name not in ONLY_THERE))
+    closed = [folded(name) for name in names]
+    inner = list(_inner(search))
     unsearched = f"({_NODE_MODULES}|{_GIT})/"
-    skips = (*_skipped(ground, unsearched), *_stores(ground))
-    return (
-        _outside(tuple(regex(f"/{folded(name)}{END}") for name in NAMES), skips),
-        regex(f"{names}/(.*/)?{unsearched}"),
-        _outside(tuple(regex(f"{name}{END}") for name in inner), tuple(_skipped(ground, f"{_NODE_MODULES}/"))),
-        *(regex(f"{name}/(.*/)?{_NODE_MODULES}/") for name in inner),
+    spared = tuple(found for form in search.spared for found in covered(form))
+    skips = (*_skipped(ground, unsearched), *_stores(ground), *spared)
+    found = (
+        (tuple(regex(f"/{name}{END}") for name in closed), skips),
+        ((regex(f"/({'|'.join(closed)})/(.*/)?{unsearched}"),) if closed else (), spared),
+        (tuple(regex(f"{name}{END}") for name in inner), (*_skipped(ground, f"{_NODE_MODULES}/"), *spared)),
+        *(((regex(f"{name}/(.*/)?{_NODE_MODULES}/"),), spared) for name in inner),
     )
+    return tuple(_outside(filters, without) for filters, without in found if filters)
 
 
 def protected_places(ground: Ground, places: Places, closed: tuple[Form, ...]) -> tuple[Form, ...]:
@@ -91,10 +99,15 @@ def hidden_by_plan(ground: Ground, plan: Plan, places: Places) -> tuple[Form, ..
     return tuple(found for path in beyond for found in at_or_below(path))
 
 
-def barred_by_plan(plan: Plan, opened: tuple[Form, ...], closed: tuple[Form, ...]) -> tuple[Form, ...]:
-    """Return filters for what else the plan bars from writing: what ``opened`` matches and ``closed`` does not."""
+def barred_by_plan(ground: Ground, plan: Plan, opened: tuple[Form, ...], closed: tuple[Form, ...]) -> tuple[Form, ...]:
+    """Return filters for what else the plan bars from writing: what ``opened`` matches and ``closed`` does not.
+
+    There is no stage here for a repository in the making: it cannot be made, unless a setting opens some of it.
+    """
     is_open, is_closed = _test(opened), _test(closed)
-    found = [each for one in plan.placeholders if not is_closed(one.path) for each in made(one.path)]
+    lifted = ground.rules.allow_git_config or any(name.startswith(".git/") for name in ground.rules.lifted)
+    kept = [one.path for one in plan.placeholders if not (one.staged and lifted)]
+    found = [each for path in kept if not is_closed(path) for each in made(path)]
     for mount in plan.mounts:
         if mount.operation is Operation.LINK and not is_closed(mount.path):
             found += at(mount.path)

@@ -1,0 +1,103 @@
+"""A session's own version of a directory such as ``/tmp``: the host's, and over it a layer for what commands write.
+
+The kernel makes it of two layers (overlayfs). Reading goes through to the host's directory, with the rights of who
+reads. Whoever writes gets a copy in the upper layer, so that no file of the host ever changes. The upper layer lies in
+a private directory of the session, which no command sees, and goes with it.
+
+Rules: made once for a session, since two mounts must not share an upper layer; the jails that follow get copies of
+the mount. Attributes that steer the layers (``user.overlay.*``) have no meaning beyond "whiteout" and "opaque": nothing
+in the upper layer can lead to another file of the lower one. Nothing is ever synchronised with the disk, for nothing
+outlives the session. Where the directory's own file system cannot hold the layer (it is an overlay itself, as in
+containers), a bounded part of memory does. Where something is mounted below, the kernel refuses: it does not show what
+lies under a mount.
+Source of truth: the kernel's filesystems/overlayfs, ``clone_private_mount`` in ``fs/namespace.c``.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+
+from stockade.platforms.linux import kernel
+
+_ATTRIBUTES = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV
+_MOST_LAYERS = 1000
+_MEMORY = b"1g"
+_MOUNTS = b"/proc/self/mountinfo"
+_POINT = 4  # the fifth field of a line of mountinfo
+_WRITTEN_AS_NUMBERS = b" \t\n\\#"
+
+
+def make(target: bytes, source: bytes) -> tuple[int, bytes]:
+    """Return the session's version of a directory, detached, and nothing; or -1 and the kernel's reason against it.
+
+    ``source`` is the directory for its layers.
+    """
+    try:
+        return _on_disk(target, source), b""
+    except OSError:
+        pass
+    try:
+        return in_memory(target), b""
+    except OSError as error:
+        reason = os.strerror(error.errno or 0).encode()
+        return -1, b"something is mounted below it" if _has_mounts_below(target) else b"overlayfs: " + reason
+
+
+def _on_disk(target: bytes, source: bytes) -> int:
+    for number in range(_MOST_LAYERS):
+        layers = b"%b/%d" % (source, number)
+        try:
+            os.mkdir(layers, 0o700)
+        except FileExistsError:
+            continue  # of a jail that could not be built
+        return _of_layers(target, layers)
+    raise FileExistsError(source)
+
+
+def in_memory(target: bytes) -> int:
+    """Return a version of a directory whose upper layer is a part of memory, detached."""
+    options = ((b"mode", b"0700"), (b"size", _MEMORY))
+    memory = kernel.new_filesystem(b"tmpfs", options, _ATTRIBUTES)
+    try:
+        return _of_layers(target, b"/proc/self/fd/%d" % memory)
+    finally:
+        os.close(memory)
+
+
+def _of_layers(target: bytes, layers: bytes) -> int:
+    upper, work = layers + b"/upper", layers + b"/work"
+    os.mkdir(work, 0o700)
+    os.mkdir(upper, 0o700)
+    os.chmod(upper, stat.S_IMODE(os.stat(target).st_mode))
+    options = (
+        (b"lowerdir", _escaped(target)),
+        (b"upperdir", _escaped(upper)),
+        (b"workdir", _escaped(work)),
+        (b"userxattr", b""),
+        (b"volatile", b""),
+    )
+    return kernel.new_filesystem(b"overlay", options, _ATTRIBUTES)
+
+
+def _escaped(path: bytes) -> bytes:
+    r"""Return a path as the option takes it, in which ``:`` separates layers."""
+    return path.replace(b"\\", b"\\\\").replace(b":", b"\\:")
+
+
+def _has_mounts_below(target: bytes) -> bool:
+    written = b"".join(b"\\%03o" % byte if byte in _WRITTEN_AS_NUMBERS else bytes((byte,)) for byte in target)
+    with open(_MOUNTS, "rb") as file:
+        return any(line.split()[_POINT].startswith(written + b"/") for line in file)
+
+
+def copy(target: bytes) -> int:
+    """Return the session's version of a directory once more, detached and bare, for the next jail."""
+    mount = kernel.open_tree(kernel.AT_FDCWD, target, kernel.OPEN_TREE_CLONE)
+    try:
+        # What is laid in one jail must not appear in the other.
+        kernel.mount_setattr(mount, b"", kernel.AT_EMPTY_PATH, 0, kernel.MS_PRIVATE)
+    except OSError:
+        os.close(mount)
+        raise
+    return mount
