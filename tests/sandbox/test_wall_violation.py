@@ -34,8 +34,8 @@ PROTECTED = "always protected from writing"
         pytest.param("create", "/out/new", "", OUTSIDE, 'add "{}/out" to sandbox.filesystem.allowWrite', id="create"),
         pytest.param("delete", "/out/link", "", OUTSIDE, 'add "{}/out" to sandbox.filesystem.allowWrite', id="link"),
         pytest.param("rename", "/project", "", OUTSIDE, 'add "{}" to sandbox.filesystem.allowWrite', id="the root"),
-        pytest.param("create", "/project/.bashrc", ".bashrc", PROTECTED, "cannot be allowed: .bashrc", id="protected"),
-        pytest.param("create", "/home/.bashrc", "", OUTSIDE, "cannot be allowed: .bashrc", id="protected outside"),
+        pytest.param("create", "/project/.idea", ".idea", PROTECTED, 'add ".idea" to', id="protected"),
+        pytest.param("create", "/home/.bashrc", "", OUTSIDE, "cannot be allowed by allowWrite", id="protected outside"),
         pytest.param(
             "rename", "/project/kept", "", "it must stay where it is", "cannot be allowed: no setting", id="pinned"
         ),

@@ -9,11 +9,9 @@ import select
 import time
 
 from stockade.annotation import TYPE_CHECKING, Self
-from stockade.sandbox.capture import exceeded
 from stockade.sandbox.limits import Limit
 from stockade.sandbox.plumbing import PIPE, Plumbing
 from stockade.sandbox.session import NO_LIMITS, Running, Session, milliseconds
-from stockade.sandbox.streams import Streams
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -124,6 +122,8 @@ class BlockingSandbox:
         command_id: str = "",
     ) -> Result:
         """Run a command and wait until it and all that it started are gone."""
+        from stockade.sandbox.streams import Streams
+
         streams = Streams(stdin, on_output)
         try:
             running = self.session.start(
@@ -188,13 +188,17 @@ class BlockingSandbox:
         terminal: bool = False,
         on_start: Callable[[Running], None] | None = None,
         beside: Mapping[int, Callable[[], bool]] | None = None,
+        pass_fds: Sequence[int] = (),
     ) -> Result:
         """Run a command on given streams, such as this process's own, and wait for its end.
 
         ``on_start`` is told the running command, for passing signals on. ``beside`` maps further descriptors to
-        what is to be called when they are readable; ``False`` from it ends the watch on that descriptor.
+        what is to be called when they are readable; ``False`` from it ends the watch on that descriptor. ``pass_fds``
+        are pipes that the command finds open at the same numbers.
         """
-        running = self.session.start(command, streams, cwd=cwd, env=env, limits=limits, terminal=terminal)
+        running = self.session.start(
+            command, streams, cwd=cwd, env=env, limits=limits, terminal=terminal, pass_fds=pass_fds
+        )
         if on_start is not None:
             on_start(running)
         self._until_ended(running, (), timeout, beside)
@@ -239,5 +243,11 @@ class BlockingSandbox:
                     self.session.pump()
                 elif not readers[descriptor]():
                     poller.unregister(descriptor)
-            if exceeded(captures, running.limits):
+            if captures and _have_too_much(captures, running.limits):
                 self.session.end(running, Limit.OUTPUT)
+
+
+def _have_too_much(captures: tuple[Capture, ...], limits: Limits) -> bool:
+    from stockade.sandbox.capture import exceeded
+
+    return exceeded(captures, limits)

@@ -7,18 +7,20 @@ by whoever took them, or all at once by ``close``.
 from __future__ import annotations
 
 import os
+import stat
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
 #: A stream that this program holds the other end of. The number is that of ``subprocess.PIPE``.
 PIPE: Final = -1
 #: Standard error goes where standard output goes. The number is that of ``subprocess.STDOUT``.
 STDOUT: Final = -2
 
+_LAST_STREAM: Final = 2
 _NAMES: Final = ("stdin", "stdout", "stderr")
 
 
@@ -47,10 +49,13 @@ class Plumbing:
         return self
 
     @classmethod
-    def terminal(cls, ours: int, theirs: int) -> Plumbing:
-        """Take both ends of a terminal: one stream in both directions, and no standard error apart."""
+    def terminal(cls, ours: int, theirs: int, numbers: Collection[int] = (0, 1, 2)) -> Plumbing:
+        """Take both ends of a terminal: one stream in both directions, and no standard error apart.
+
+        ``numbers`` are the streams that it is for; the others are those of this process.
+        """
         self = cls()
-        self.inside = [theirs] * 3
+        self.inside = [theirs if number in numbers else number for number in range(3)]
         self._owned = [theirs]
         self.is_terminal = True
         self.stdin, self.stdout = os.dup(ours), ours
@@ -101,3 +106,23 @@ def resize(terminal: int, rows: int, columns: int) -> None:
 
     size = b"".join(number.to_bytes(2, "little") for number in (rows, columns, 0, 0))
     fcntl.ioctl(terminal, termios.TIOCSWINSZ, size)
+
+
+def require_streams(streams: Sequence[int]) -> None:
+    """Refuse a directory as a stream: whoever holds one open reaches all that is below it, around every wall."""
+    for number, stream in enumerate(streams):
+        if stat.S_ISDIR(os.fstat(stream).st_mode):
+            message = f"standard stream {number} is a directory"
+            raise StockadeError(message, "give the command a file, a pipe or a terminal")
+
+
+def require_pipe(descriptor: int) -> None:
+    """Refuse to pass anything but a pipe: what else is open may reach farther than what it was opened for."""
+    try:
+        kind = os.fstat(descriptor).st_mode if descriptor > _LAST_STREAM else 0
+    except OSError as error:
+        message = f"descriptor {descriptor} cannot be passed to the command: {error.strerror}"
+        raise StockadeError(message, "pass one that is open") from error
+    if not stat.S_ISFIFO(kind):
+        message = f"descriptor {descriptor} cannot be passed to the command: it is no pipe"
+        raise StockadeError(message, "name the file itself, or send it through a pipe: <(cat FILE)")

@@ -10,20 +10,20 @@ Rules: if the walls cannot be built, nothing runs and nothing stays; a failed ``
 from __future__ import annotations
 
 import os
-import stat
 import time
 
 from stockade.annotation import TYPE_CHECKING, Any, Final, TypeVar
 from stockade.errors import StockadeError, UnavailableError, shortage
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory
-from stockade.sandbox import environment, shell
+from stockade.sandbox import shell
+from stockade.sandbox.environment import Environment
 from stockade.sandbox.following import Following, live_policy
 from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.network import Network
+from stockade.sandbox.plumbing import require_pipe, require_streams
 from stockade.sandbox.result import Result
-from stockade.sandbox.wrapped import Wrapped
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.asker import Asker
     from stockade.sandbox.record import Record
+    from stockade.sandbox.wrapped import Wrapped
     from stockade.violations.store import Violations
     from stockade.violations.violation import Violation
 
@@ -65,6 +66,8 @@ class Running:
         self.seconds = 0.0
         self.outcome: Outcome | None = None
         self.violations: tuple[Violation, ...] = ()
+        #: What became of a command on a terminal, in order: it has ``started``, it was ``stopped``.
+        self.news: list[str] = []
         self.ended_for: Limit | None = None
         self.cancelled = False
 
@@ -132,7 +135,7 @@ class Session:
         self.limits = limits
         self._make_walls = make_walls
         self._host = dict(os.environ if host is None else host)
-        self._inherited = environment.inherited(self._host)
+        self._environment = Environment(self._host)
         self._temporary: TemporaryDirectory | None = None
         self._walls: Walls | None = None
         self._network: Network | None = None
@@ -185,7 +188,7 @@ class Session:
             self._network = Network(
                 walls,
                 self._host,
-                inherited=self._inherited,
+                inherited=self._environment.inherited,
                 can_ask=self._asker is not None,
                 name_servers=self._name_servers,
                 hasty=callable(self._given),
@@ -250,18 +253,22 @@ class Session:
         terminal: bool = False,
         command_id: str = "",
         line: str = "",
+        pass_fds: Sequence[int] = (),
     ) -> Running:
         """Start a command with its three streams. Raises if it cannot even be sent.
 
-        ``line`` is what violations and results call it, where that is not what is run.
+        ``line`` is what violations and results call it, where that is not what is run. ``pass_fds`` are pipes that it
+        finds open at the same numbers.
         """
         walls = self._opened(self._walls)
-        _require_streams(streams)
+        require_streams(streams)
+        for descriptor in pass_fds:
+            require_pipe(descriptor)
         self.look()
         notes = self._renew()
         command_id = command_id or self._mint()
         credential, proxies = self._opened(self._network).admit(command_id)
-        variables = environment.completed(self._inherited, self.temporary, proxies, env)
+        variables = self._environment.variables(self.temporary, proxies, env)
         held = limits.over(self.limits)
         group = Group.make(held)
         launch = Launch(
@@ -271,6 +278,7 @@ class Session:
             limits=held.rlimits(grouped=group is not None),
             terminal=terminal,
             groups=() if group is None else tuple(group.descriptors),
+            passed=tuple(pass_fds),
         )
         text = line or (command if isinstance(command, str) else " ".join(command))
         running = Running(command_id, text, held, group, notes)
@@ -300,13 +308,15 @@ class Session:
         key = (command if isinstance(command, str) else tuple(command), cwd, *sorted((env or {}).items()))
         if key not in self._wrapped:
             self._wrapped[key] = self._opened(self._network).admit(self._mint())[1]
-        variables = environment.completed(self._inherited, self.temporary, self._wrapped[key], env)
+        variables = self._environment.variables(self.temporary, self._wrapped[key], env)
         launch = Launch(
             argv=shell.argv(command, variables),
             environment=variables,
             directory=self._directory(cwd),
             limits=self.limits.rlimits(grouped=False),
         )
+        from stockade.sandbox.wrapped import Wrapped
+
         return Wrapped(walls.wrap(launch))
 
     def pump(self) -> tuple[Running, ...]:
@@ -320,6 +330,9 @@ class Session:
         for answer in self._asker.take() if self._asker is not None else ():
             network.answer(*answer)
         for outcome in outcomes:
+            if outcome.state != "ended":
+                self._running[outcome.ticket].news.append(outcome.state)
+                continue
             running = self._running.pop(outcome.ticket, None)
             if running is None:
                 continue
@@ -390,14 +403,16 @@ class Session:
                 self._forget(running)
             self._running.clear()
             self._wrapped.clear()
+            self._environment.release()
             if temporary is not None:
                 temporary.remove()
 
     def _renew(self) -> tuple[str, ...]:
         """Make walls and network fit the policy and the disk as they are now."""
-        network = self._opened(self._network)
+        network, walls = self._opened(self._network), self._opened(self._walls)
         try:
-            notes = self._opened(self._walls).renew(self.policy)
+            self._notes += self._environment.settle(self.policy, walls, self.temporary)
+            notes = walls.renew(self.policy)
         except OSError as error:
             _raise_for_shortage(error)
             raise
@@ -464,14 +479,6 @@ def milliseconds(*seconds: float | None) -> float | None:
     """Return how long to wait in a poll, so that all of these are not missed; nothing of them is for ever."""
     given = [one for one in seconds if one is not None]
     return min(given) * 1000 + 1 if given else None
-
-
-def _require_streams(streams: Sequence[int]) -> None:
-    """Refuse a directory as a stream: whoever holds one open reaches all that is below it, around every wall."""
-    for number, stream in enumerate(streams):
-        if stat.S_ISDIR(os.fstat(stream).st_mode):
-            message = f"standard stream {number} is a directory"
-            raise StockadeError(message, "give the command a file, a pipe or a terminal")
 
 
 def _raise_for_shortage(error: BaseException) -> None:
