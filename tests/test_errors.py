@@ -63,7 +63,7 @@ def test_a_process_without_descriptors_hears_its_limit_and_what_to_do(
     monkeypatch.setattr(resource, "getrlimit", lambda _: limits)
     found = shortage(OSError(EMFILE, "x"))
     assert found is not None
-    message = "this process has no file descriptor left for a sandbox: its limit is 1024, and a sandbox takes 24"
+    message = "this process has no file descriptor left for a sandbox: its limit is 1024, and a sandbox takes 29"
     assert (found.message, found.hint) == (message, hint)
 
 

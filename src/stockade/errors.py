@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stockade.settings.problem import Problem
 
 #: Descriptors of its owner that a sandbox takes while a command runs; each further directory with placeholders adds 2.
-DESCRIPTORS_OF_A_SANDBOX: Final = 24
+DESCRIPTORS_OF_A_SANDBOX: Final = 29
 
 
 class StockadeError(Exception):

@@ -146,6 +146,15 @@ class Seat:
             pytest.fail(f"{pattern!r} did not appear after {self._seen!r}")
         self._seen += os.read(self.keys, 65536)
 
+    @property
+    def seen(self) -> bytes:
+        """What was shown since something was last waited for."""
+        return self._seen
+
+    def screen(self) -> str:
+        """Return the same as text."""
+        return self._seen.decode(errors="replace")
+
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for something to become true."""
         deadline = time.monotonic() + PATIENCE

@@ -161,3 +161,13 @@ def test_where_no_walls_stand_nothing_is_tried(here: Here, machine: pytest.Monke
     told = here("doctor", "--prove", "--json")
     assert told.status == 1
     assert "proof" not in told.facts
+
+
+def test_the_setting_of_git_that_spares_a_placeholder_is_recommended(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.platforms.linux.probe.read_facts", lambda: FULL)
+    machine.delenv("XDG_CONFIG_HOME", raising=False)
+    machine.setattr("stockade.policy.compile.database_home", lambda: "")
+    advice = "git config --global safe.bareRepository explicit"
+    assert advice in here("doctor").out
+    (here.home / ".gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
+    assert advice not in here("doctor").out

@@ -40,6 +40,9 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
 )
 def test_findings(here: Here, machine: pytest.MonkeyPatch, finding: Finding, status: int, lines: list[str]) -> None:
     machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (finding,))
+    machine.delenv("XDG_CONFIG_HOME", raising=False)
+    machine.setattr("stockade.policy.compile.database_home", lambda: "")
+    (here.home / ".gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
     said = here("doctor")
     assert (said.status, said.out.splitlines(), said.err) == (status, lines, "")
     told = here("doctor", "--json")
@@ -57,3 +60,8 @@ def test_entries_of_path_that_do_not_count_outside_are_named(here: Here, machine
 def test_the_proof_is_named(here: Here, machine: pytest.MonkeyPatch) -> None:
     machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (OK,))
     assert here("doctor", "--prove").out.splitlines()[-1].endswith("scripts/test tests/seatbelt")
+
+
+def test_the_setting_of_git_that_spares_a_rule_is_recommended(here: Here, machine: pytest.MonkeyPatch) -> None:
+    machine.setattr("stockade.cli.doctor_macos.diagnose", lambda: (OK,))
+    assert "run: git config --global safe.bareRepository explicit\n" in here("doctor").out

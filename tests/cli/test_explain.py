@@ -71,7 +71,7 @@ PATHS = [
     (".bashrc", True, False, "protected"),
     (".git/hooks/pre-commit", True, False, "protected"),
     (".git/config", True, False, "protected"),
-    (".GIT/hooks/pre-commit", True, False, "protected"),
+    (".git/HOOKS/pre-commit", True, False, "protected"),
     (".git/objects/x", True, True, "in_writable_root"),
     ("deep/repo/.git/hooks/x", True, False, "protected"),
     (".mcp.json", True, False, "protected"),
@@ -164,7 +164,7 @@ def test_words_name_rule_file_and_remedy(place: Here) -> None:
     refused = place("explain", "other.example").out
     assert "stockade allow-domain other.example" in refused
     assert "stockade allow" in place("explain", "/opt/x").out
-    assert "cannot be allowed" in place("explain", ".git/hooks/x").out
+    assert "--allow-protected .git/hooks; beware: git on the host runs" in place("explain", ".git/hooks/x").out
 
 
 def test_what_is_inspected_is_said(place: Here) -> None:

@@ -22,6 +22,24 @@ if TYPE_CHECKING:
 NOT_STARTED = StockadeError("the command could not be started: exec: /bin/sh: Permission denied", "check it")
 
 
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (("ls -l",), "'ls -l'"),
+        (("FOO=bar", "env"), "'FOO=bar env'"),
+        (("cd", "src"), "'cd src'"),
+        (("a|b\x1b",), "'a|b\\x1b'"),
+        (("lss", "-l"), ""),
+        (("./a=b",), ""),
+    ],
+)
+def test_what_only_a_shell_understands_is_told(outside: Outside, words: tuple[str, ...], expected: str) -> None:
+    status, _, err = outside.run("run", *words)
+    assert status == 127
+    assert ("for a line of the shell: stockade run -c" in err) == bool(expected)
+    assert err.endswith(f"{expected}\n")
+
+
 def denying(place: str) -> dict[str, Any]:
     return {"sandbox": {"filesystem": {"denyRead": [place]}}}
 

@@ -120,3 +120,34 @@ def test_a_command_with_unusual_options_is_left_to_the_parser(flags: tuple[str, 
     reader = Reader("x")
     reader.add_argument(*flags, **options)
     assert not reader.read((), Options())
+
+
+@pytest.mark.parametrize(
+    ("words", "own", "command"),
+    [
+        pytest.param("ls -l", "", "ls -l", id="words"),
+        pytest.param("-- ls -l", "", "ls -l", id="behind --"),
+        pytest.param("-- -weird", "", "-weird", id="a word like an option, behind --"),
+        pytest.param("--timeout 5 ls -l", "--timeout 5", "ls -l", id="a value of ours"),
+        pytest.param("--timeout=5 ls --timeout 6", "--timeout=5", "ls --timeout 6", id="a value with ="),
+        pytest.param("-d -C there -- ls -- x", "-d -C there", "ls -- x", id="only the first -- is ours"),
+        pytest.param("ls -- x", "", "ls -- x", id="a -- of the command"),
+        pytest.param("-c line --timeout 5", "-c line --timeout 5", "", id="options behind a line"),
+        pytest.param("-c line word", "-c line", "word", id="a word behind a line"),
+        pytest.param("-dCthere ls", "-dCthere", "ls", id="letters behind one dash, with a value"),
+        pytest.param("-dC there ls", "-dC there", "ls", id="letters behind one dash, and a value"),
+        pytest.param("-dT ls", "-dT", "ls", id="letters behind one dash"),
+        pytest.param("--no-sandbox --sandbox ls", "--no-sandbox --sandbox", "ls", id="switches"),
+        pytest.param("--tiemout 5 ls", "--tiemout", "5 ls", id="a slip is ours"),
+        pytest.param("-x ls", "-x", "ls", id="an unknown letter is ours"),
+        pytest.param("--help ls", "--help", "ls", id="help is ours"),
+        pytest.param("--debug=1 ls", "--debug=1", "ls", id="a value for none is ours"),
+        pytest.param("- x", "", "- x", id="a single dash is a word"),
+        pytest.param("--timeout", "--timeout", "", id="no value"),
+        pytest.param("", "", "", id="nothing"),
+    ],
+)
+def test_where_the_command_begins(words: str, own: str, command: str) -> None:
+    reader = Reader("x")
+    run.configure(reader)  # type: ignore[arg-type] # which takes what a parser is told
+    assert reader.split(words.split()) == (own.split(), command.split())

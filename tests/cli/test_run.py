@@ -35,6 +35,9 @@ stockade: cannot work in 'nowhere': No such file or directory
         pytest.param(
             ("--", "echo", "-c", "--help", "--", "-t"), (0, "-c --help -- -t\n", ""), id="flags of the command"
         ),
+        pytest.param(("echo", "-c", "--help", "--", "-t"), (0, "-c --help -- -t\n", ""), id="without --"),
+        pytest.param(("--timeout", "60", "printf", "%s", "-l"), (0, "-l", ""), id="options of ours before it"),
+        pytest.param(("-C.", "--timeout=60", "basename", "a/b"), (0, "b\n", ""), id="options with their values"),
         pytest.param(
             ("--", "no-such-program"),
             (127, "", NO_PROGRAM),
@@ -75,15 +78,17 @@ def test_status_and_output(outside: Outside, arguments: tuple[str, ...], expecte
 @pytest.mark.parametrize(
     ("arguments", "message", "hint"),
     [
-        pytest.param((), "give one command", "for example: stockade run -- npm test", id="nothing"),
+        pytest.param((), "give one command", "for example: stockade run npm test", id="nothing"),
         pytest.param(("-c", "a", "--", "b"), "give one command", "for example: stockade run", id="both"),
         pytest.param(("-c", " "), "the command line is empty", "for example", id="an empty line"),
         pytest.param(
             ("--tiemout", "3", "--", "x"), "unknown option: --tiemout", "did you mean --timeout?", id="a slip"
         ),
         pytest.param(
-            ("npm", "test"), "unexpected argument: npm", "put -- before the command: stockade run -- ...", id="no --"
+            ("--tiemout", "3", "npm"), "unknown option: --tiemout", "did you mean --timeout?", id="a slip without --"
         ),
+        pytest.param(("-c", "a", "b"), "give one command", "for example: stockade run", id="a line and words"),
+        pytest.param(("-t", "-T", "x"), "-t gives the command a terminal", "give one of them", id="both terminals"),
         pytest.param(("--memory", "lots", "--", "x"), "not a size: 'lots'", "512M", id="a bad size"),
         pytest.param(
             ("--processes", "0", "--", "x"), "processes must be a whole number above 0", "leave it out", id="no process"
@@ -91,6 +96,9 @@ def test_status_and_output(outside: Outside, arguments: tuple[str, ...], expecte
         pytest.param(
             ("--timeout", "soon", "--", "x"), "argument --timeout: invalid float value: 'soon'", "", id="a bad time"
         ),
+        pytest.param(("--timeout", "nan", "x"), "--timeout must be more than 0 seconds", "leave it out", id="no time"),
+        pytest.param(("--timeout", "-1", "x"), "--timeout must be more than 0 seconds", "leave it out", id="less"),
+        pytest.param(("", "x"), "the command has no name", "for example", id="no name"),
     ],
 )
 def test_mistakes_on_the_command_line(here: Here, arguments: tuple[str, ...], message: str, hint: str) -> None:

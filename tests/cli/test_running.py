@@ -13,7 +13,9 @@ from unittest.mock import Mock, call
 
 import pytest
 
+from stockade.cli import running
 from stockade.cli.running import Forwarding, Interrupted
+from stockade.errors import UnavailableError
 
 if TYPE_CHECKING:
     import subprocess
@@ -190,10 +192,14 @@ def test_a_signal_in_the_midst_of_another_comes_after_it() -> None:
     assert sent == [(hangup, "begun"), (hangup, "done"), (end, "begun"), (end, "done")]
 
 
-def test_keys_of_a_terminal_reach_the_command(outside: Outside) -> None:
+BOTH = pytest.mark.parametrize("flag", [pytest.param("-T", id="streams"), pytest.param("", id="a terminal of its own")])
+
+
+@BOTH
+def test_keys_of_a_terminal_reach_the_command(outside: Outside, flag: str) -> None:
     """Ctrl-C is the command's, Ctrl-Z stops it and us, and fg lets both go on."""
     seat = outside.shell()
-    seat.type("stockade run -c 'trap \"echo caught\" INT; echo $$; while read word; do echo got $word; done'\n")
+    seat.type(f"stockade run {flag} -c 'trap \"echo caught\" INT; echo $$; while read word; do echo got $word; done'\n")
     seat.sees(r"\n\d+\r\n")
     seat.type("one\n")
     seat.sees("got one")
@@ -211,9 +217,10 @@ def test_keys_of_a_terminal_reach_the_command(outside: Outside) -> None:
     seat.sees(r"status 0\r\n")
 
 
-def test_ctrl_z_stops_the_command_itself(outside: Outside) -> None:
+@BOTH
+def test_ctrl_z_stops_the_command_itself(outside: Outside, flag: str) -> None:
     seat = outside.shell()
-    seat.type("stockade run -c 'trap \"exit 3\" INT; while :; do echo >>ticks; sleep 0.01; done'\n")
+    seat.type(f"stockade run {flag} -c 'trap \"exit 3\" INT; while :; do echo >>ticks; sleep 0.01; done'\n")
     ticks = outside.appears("ticks")
     seat.type("\x1a")
     seat.sees(r"Stopped.*ready\$ ")
@@ -291,11 +298,21 @@ def test_refusals_for_programs(outside: Outside, line: str, targets: list[str]) 
     assert (told["total"], told["dropped"]) == (len(targets), 0)
 
 
-@pytest.mark.parametrize("flags", [pytest.param((), id="streams"), pytest.param(("-t",), id="terminal")])
+@pytest.mark.parametrize("flags", [pytest.param(("-T",), id="streams"), pytest.param((), id="terminal")])
 def test_at_a_terminal_refusals_are_told_unasked(outside: Outside, flags: tuple[str, ...]) -> None:
     seat = outside.seat(*outside.words, "run", *flags, "-c", REFUSED)
     seat.sees(r"1 refusal\r\n +connect to evil\.test:80: ")
     assert seat.status() == 0
+
+
+@pytest.mark.parametrize(("flags", "expected"), [((), False), (("--violations=summary",), True)])
+def test_unasked_nothing_is_said_of_a_history_in_the_home(
+    outside: Outside, flags: tuple[str, ...], *, expected: bool
+) -> None:
+    seat = outside.seat(*outside.words, "run", *flags, "-c", "echo >~/.viminfo; echo over")
+    assert seat.status() == 0
+    assert "over" in seat.screen()
+    assert ("1 refusal" in seat.screen()) == expected
 
 
 @pytest.mark.parametrize("flags", [pytest.param((), id="streams"), pytest.param(("-t",), id="terminal")])
@@ -361,3 +378,38 @@ def test_the_command_learns_nothing_from_the_helper_that_it_sees(outside: Outsid
     status, out, err = ended(outside.start("run", "-c", f"{line} # hush"))
     assert (status, out) == (1, b"keeper of a sandboxkeeper\n")
     assert err.count(b"Permission denied") == 3
+
+
+NESTED = """\
+stockade: already inside a sandbox, where no second one can be built: {}
+  hint: run the command as it is, without stockade: it is behind the walls already
+"""
+
+
+@pytest.mark.parametrize("command", ["run -- touch ran", "shell </dev/null"])
+def test_inside_a_sandbox_there_is_no_second_one_and_nothing_runs(outside: Outside, command: str) -> None:
+    inner = f"{' '.join(outside.words)} {command}"
+    status, out, err = outside.run("run", "-c", f"{inner}; echo status $?")
+    first, second = NESTED.split("{}")
+    assert (status, out) == (0, "status 125\n")
+    assert err.startswith(first)
+    assert err.endswith(second)
+    assert len(err.splitlines()) == 2
+    assert not (outside.project / "ran").exists()
+
+
+def test_nobody_is_sent_past_the_walls_by_the_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set on the host, where no walls can be built, it must not say that some are there."""
+    monkeypatch.setenv("SANDBOX_RUNTIME", "1")
+    error = UnavailableError("no walls", "do this")
+    for confined, expected in ((False, "do this"), (True, "without stockade")):
+        monkeypatch.setattr(running, "_is_confined", lambda confined=confined: confined)
+        assert expected in running._nested(error).hint
+
+
+def test_the_variable_alone_takes_no_wall_away(outside: Outside) -> None:
+    """Whoever sets it on the host gets the same walls, and the same words for what is wrong there."""
+    outside.environment["SANDBOX_RUNTIME"] = "1"
+    status, out, _ = outside.run("run", "-c", "touch /usr/planted 2>/dev/null || echo walled; cat /proc/1/comm")
+    assert (status, out) == (0, "walled\nkeeper\n")
+    assert outside.run("run", "-C", "nowhere", "true")[2].startswith("stockade: cannot work in")

@@ -17,7 +17,7 @@ def test_job_control(outside: Outside) -> None:
     seat = outside.seat(*outside.words, "shell")
     seat.sees("[$#] ")
     seat.type("bind 'set enable-bracketed-paste off' 2>/dev/null; PS1='inner> '\r")
-    seat.sees("\ninner> ")
+    seat.sees(r"\n\(stockade\) inner> ")
     seat.type("tty; echo $SANDBOX_RUNTIME\r")
     seat.sees(r"/dev/pts/\d+\r\n1\r\n")
     seat.sees("inner> ")

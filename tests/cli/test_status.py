@@ -1,7 +1,9 @@
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+from stockade.platforms.private_cache import PrivateCache
 from stockade.settings.catalog import CATALOG
 
 if TYPE_CHECKING:
@@ -20,6 +22,11 @@ def test_every_setting_is_shown_with_its_source(here: Here) -> None:
     text = here("status").out
     assert "sandbox: on in " in text
     assert "*: noise" in text
+    assert "in any case" not in text
+
+
+def test_a_sandbox_that_is_off_is_still_that_of_run(here: Here) -> None:
+    assert "`stockade run` and `shell` use it in any case\n" in here("status").out
 
 
 def test_lock_and_foreign_proxies_are_said(here: Here) -> None:
@@ -52,3 +59,17 @@ def test_what_is_missing_comes_with_its_command(here: Here, monkeypatch: pytest.
 def test_modes_on_the_command_line(here: Here) -> None:
     settings = here("status", "--json", "--sandbox-mode", "strict").facts["settings"]
     assert settings["sandbox.allowUnsandboxedCommands"][0] == {"value": False, "layer": "command line", "file": ""}
+
+
+def test_the_cache_is_shown_with_its_size(here: Here) -> None:
+    assert "caches of package managers: kept for this project; nothing is there yet\n" in here("status").out
+    held = PrivateCache.hold(str(here.project), str(here.home), {})
+    Path(held.path, "kept").write_bytes(b"x" * 10_000)
+    held.release()
+    assert "/cache, 12.0 KiB\n" in here("status").out
+    assert "KiB" not in here("status", "--quick").out
+    cache = here("status", "--json").facts["cache"]
+    assert (cache["kept"], cache["path"], cache["bytes"]) == (True, held.path, 12288)
+    here.user({"sandbox": {"filesystem": {"privateCache": False}}})
+    assert "gone with each session (a setting says so" in here("status").out
+    assert here("status", "--json").facts["cache"]["kept"] is False

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 )
 def test_the_terminal_has_its_modes_back(outside: Outside, line: str, expected: int) -> None:
     before = outside.seat("true").modes()
-    seat = outside.seat(*outside.words, "run", "-c", line)
+    seat = outside.seat(*outside.words, "run", "-T", "-c", line)
     seat.sees("now")
     assert seat.status() == expected
     assert seat.modes() == before
@@ -37,7 +37,7 @@ def test_the_control_leaves_the_terminal_without_echo(outside: Outside) -> None:
 
 def test_reading_waits_again(outside: Outside) -> None:
     line = "python3 -c 'import os; os.set_blocking(0, False)'; echo now"
-    seat = outside.seat(*outside.words, "run", "-c", line)
+    seat = outside.seat(*outside.words, "run", "-T", "-c", line)
     seat.sees("now")
     assert seat.status() == 0
     assert not fcntl.fcntl(seat.line, fcntl.F_GETFL) & os.O_NONBLOCK

@@ -99,6 +99,7 @@ def test_a_file_above_the_project_is_not_trusted_from_below(here: Here, monkeypa
     here.project_file(LOOSE)
     here.project = here.project / "sub"
     (here.project / ".git").mkdir(parents=True)
+    (here.project / ".git/HEAD").touch()  # an empty one is no repository
     monkeypatch.chdir(here.project)
     assert here("trust", "--yes").status == 125
     assert here("trust", "--list").out == ""

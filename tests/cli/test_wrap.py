@@ -72,7 +72,7 @@ def test_everything_that_was_asked_for_is_in_the_words(here: Here) -> None:
     ("arguments", "message"),
     [
         pytest.param((), "give one command", id="nothing"),
-        pytest.param(("ls",), "unexpected argument: ls", id="no --"),
+        pytest.param(("--lss", "ls"), "unknown option: --lss", id="a slip"),
         pytest.param(("--publish=x", "--", "ls"), "not a pair of ports", id="no ports"),
         pytest.param(("-s", "nowhere.json", "--", "ls"), "nowhere.json", id="settings that are not there"),
     ],

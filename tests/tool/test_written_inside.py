@@ -74,3 +74,10 @@ def test_the_repository_of_a_worktree_counts(yard: Yard) -> None:
     git("-C", str(main), "worktree", "add", "-q", str(yard.project))
     assert str(main / ".git" / "run.sh") in WrittenInside(yard.policy().files)
     assert str(main / "run.sh") not in WrittenInside(yard.policy().files)
+
+
+def test_private_caches_of_any_project_are_written_inside(yard: Yard) -> None:
+    caches = yard.home / ".cache" / "stockade-projects"
+    written = WrittenInside(yard.policy().files, "", str(caches))
+    assert str(caches / "other-1" / "cache" / "bin" / "tool") in written
+    assert str(yard.home / ".cache" / "tool") not in written

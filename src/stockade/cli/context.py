@@ -50,7 +50,7 @@ def context(options: PolicyOptions, shown: Terminal, locations: Locations | None
     if options.ignore_project:
         place = place.but(ignore_project=True)
     found = effective(place, flags=flags.document(options))
-    for warning in found.warnings:
+    for warning in (*found.warnings, *((found.policy.files.closed,) if found.policy.files.closed else ())):
         shown.warn(warning)
     return Context(place, found.loaded, found.policy)
 

@@ -95,6 +95,8 @@ def _warnings(locations: Locations | None) -> Iterator[Finding]:
     except StockadeError as error:
         yield Finding(Level.WARNING, "settings", error.message, "stockade check")
         return
+    for why, hint in bare_repositories(policy):
+        yield Finding(Level.NOTE, "git", why, hint)
     yield from _own_places(policy)
     for why, hint in uncounted_entries(policy):
         yield Finding(Level.NOTE, "PATH", why, hint)
@@ -141,6 +143,17 @@ def uncounted_entries(policy: SandboxPolicy) -> Iterator[tuple[str, str]]:
             "install programs that must run outside in another place, or add this one to sandbox.filesystem.denyWrite"
         )
         yield why, hint
+
+
+def bare_repositories(policy: SandboxPolicy) -> Iterator[tuple[str, str]]:
+    """Yield what a setting of git would spare the user, if it is not set."""
+    from stockade.policy.file_remedy import EXPLICIT
+    from stockade.policy.git_repository import takes_bare
+    from stockade.policy.places import Disk
+
+    if takes_bare(policy.files.search.homes, Disk()):
+        why = "takes any directory for a repository that looks like one, so that no command can make refs in a project"
+        yield why, f"run: {EXPLICIT}"
 
 
 def _prove(enforceable: str, options: Options, shown: Terminal) -> list[Attempt]:

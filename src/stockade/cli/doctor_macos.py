@@ -40,7 +40,7 @@ def run_macos(options: Options, shown: Terminal, locations: Locations | None) ->
 
 def _notes(locations: Locations | None) -> Iterator[Finding]:
     from stockade.cli.context import here
-    from stockade.cli.doctor import uncounted_entries
+    from stockade.cli.doctor import bare_repositories, uncounted_entries
     from stockade.errors import StockadeError
     from stockade.escape import escape
     from stockade.policy.effective import effective
@@ -52,3 +52,5 @@ def _notes(locations: Locations | None) -> Iterator[Finding]:
         return
     for why, hint in uncounted_entries(policy):
         yield Finding("note", "PATH", escape(why, 400), hint)
+    for why, hint in bare_repositories(policy):
+        yield Finding("note", "git", why, hint)

@@ -154,7 +154,7 @@ def _command_lines(explanation: CommandExplanation, shown: Terminal) -> list[str
     if not explanation.enabled:
         return [
             f"{line}: runs outside: the sandbox is not enabled here",
-            *_remedy("to turn it on, run: stockade enable"),
+            *_remedy("to turn it on, run: stockade enable; `stockade run` uses it in any case"),
         ]
     if explanation.exclusion.excluded:
         return [shown.paint(f"{line}: runs outside: {explanation.exclusion.reason}", "yellow")]

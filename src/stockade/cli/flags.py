@@ -5,6 +5,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.cli.options import Options
 from stockade.settings.catalog import (
+    ALLOW_PROTECTED,
     ALLOW_READ,
     ALLOW_WRITE,
     ALLOWED_DOMAINS,
@@ -29,6 +30,7 @@ LISTS: Final[dict[str, tuple[Key[Texts], str]]] = {
     "deny_write": (DENY_WRITE, "PATH"),
     "allow_read": (ALLOW_READ, "PATH"),
     "deny_read": (DENY_READ, "PATH"),
+    "allow_protected": (ALLOW_PROTECTED, "NAME"),
     "allow_domain": (ALLOWED_DOMAINS, "HOST"),
     "deny_domain": (DENIED_DOMAINS, "HOST"),
     "allow_unix_socket": (UNIX_SOCKETS, "PATH"),

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from stockade.policy.path_pattern import PathPattern
     from stockade.settings.layer import Sourced
 
+_SHELL_MARKS: Final = " |&;<>$*"
+_BUILTINS: Final = frozenset({"alias", "cd", "eval", "exec", "export", "set", "source", "type", "ulimit", "unset", "."})
 _NOT_STARTED: Final = "the command could not be started"
 #: Without these a program on the way to the command cannot be loaded.
 _SYSTEM: Final = ("/", "/bin/sh", "/usr", "/lib", "/lib64", "/usr/lib", "/usr/lib64", "/proc", "/dev")
@@ -41,7 +43,23 @@ def hint(error: StockadeError, policy: SandboxPolicy, command: str | Sequence[st
         why = None if verdict.allowed else verdict.rule
         if why is not None and project_of(why.origin, policy.home):
             return f'{_named(why)} denies reading "{escape(place)}". {WITHOUT_PROJECT}'
+    if command is not None and not isinstance(command, str) and _is_line(command):
+        return f"for a line of the shell: stockade run -c {_quoted(command)}"
     return error.hint
+
+
+def _is_line(words: Sequence[str]) -> bool:
+    """Tell whether words that are no program look like what only a shell understands."""
+    first = words[0]
+    is_whole = len(words) == 1 and any(mark in first for mark in _SHELL_MARKS)
+    is_assignment = first.partition("=")[0].isidentifier() and "=" in first
+    return is_whole or is_assignment or first in _BUILTINS
+
+
+def _quoted(words: Sequence[str]) -> str:
+    import shlex
+
+    return escape(shlex.quote(words[0] if len(words) == 1 else " ".join(words)))
 
 
 def _named(rule: Sourced[PathPattern]) -> str:

@@ -18,6 +18,7 @@ from stockade.suppress import suppress
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stockade.cli.options import Reader
     from stockade.cli.registry import Command
     from stockade.cli.terminal import Terminal
     from stockade.settings.sources import Locations
@@ -84,9 +85,10 @@ def _dispatch(words: list[str], shown: Terminal, locations: Locations | None) ->
 def _run(name: str, words: list[str], shown: Terminal, locations: Locations | None) -> int:
     command = COMMANDS[name]
     module = _imported(f"stockade.cli.{command.module}")
-    words, own = _split(words) if getattr(module, "TAKES_WORDS", False) else (words, [])
+    reader = _reader(name, module)
+    words, own = reader.split(words) if reader and getattr(module, "TAKES_WORDS", False) else (words, [])
     options = module.Options(words=own)
-    if not getattr(module, "IS_QUICK", False) or not _read_quickly(name, module, words, options):
+    if reader is None or not reader.read(words, options):
         _read(command, module, words, options)
     status: int = module.run(options, shown, locations)
     return status
@@ -98,12 +100,15 @@ def _imported(name: str) -> Any:
     return sys.modules[name]
 
 
-def _read_quickly(name: str, module: Any, words: list[str], options: Any) -> bool:
+def _reader(name: str, module: Any) -> Reader | None:
+    """Return what reads plain command lines, and knows where a command begins, for those commands that need it."""
+    if not (getattr(module, "IS_QUICK", False) or getattr(module, "TAKES_WORDS", False)):
+        return None
     from stockade.cli.options import Reader
 
     reader = Reader(f"stockade {name}")
     module.configure(reader)
-    return reader.read(words, options)
+    return reader
 
 
 def _read(command: Command, module: Any, words: list[str], options: Any) -> None:
@@ -112,12 +117,6 @@ def _read(command: Command, module: Any, words: list[str], options: Any) -> None
     parser = Parser(prog=f"stockade {command.name}", description=command.summary)
     module.configure(parser)
     parser.read(words, options)
-
-
-def _split(words: list[str]) -> tuple[list[str], list[str]]:
-    """Part our own words from those behind ``--``, which argparse would read in its own way."""
-    at = words.index("--") if "--" in words else len(words)
-    return words[:at], words[at + 1 :]
 
 
 def _help(words: list[str], shown: Terminal, locations: Locations | None) -> int:

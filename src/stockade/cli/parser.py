@@ -29,9 +29,6 @@ class _Help(argparse.HelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose mistakes are errors of ours, and which never guesses an abbreviation."""
 
-    #: What to do about a word that nobody expected, where that is known.
-    stray_hint = ""
-
     def __init__(self, **options: Any) -> None:
         """Switch off abbreviations: a flag that nobody wrote must not be taken for one."""
         super().__init__(allow_abbrev=False, formatter_class=_Help, **options)
@@ -55,7 +52,7 @@ class Parser(argparse.ArgumentParser):
     def _unknown(self, word: str) -> NoReturn:
         if not word.startswith("-"):
             message = f"unexpected argument: {escape(word)}"
-            raise UsageError(message, self.stray_hint or f"see `{self.prog} --help`")
+            raise UsageError(message, f"see `{self.prog} --help`")
         flag = word.partition("=")[0]
         near = nearest(flag, self.flags())
         hint = f"did you mean {near}?" if near else f"see `{self.prog} --help`"

@@ -43,6 +43,7 @@ COMMANDS: Final[dict[str, Command]] = {
         Command("exclude", "exclude", "Let a command run outside the sandbox."),
         Command("guidance", "guidance", "Print what to tell an agent about the sandbox, for its system prompt."),
         Command("trust", "trust", "Let the settings files of this project loosen the sandbox, as they are now."),
+        Command("clean", "clean", "Remove what sandboxed package managers have cached for this project, or for all."),
         Command("schema", "schema", "Print the JSON Schema of a settings file, for editors."),
         Command("completion", "completion", "Print the completion script for bash, zsh or fish."),
     )

@@ -15,12 +15,13 @@ from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.cli.terminal import coloured
-from stockade.errors import StockadeError
+from stockade.errors import InvalidTextError, StockadeError, UnavailableError
 from stockade.platforms.walls import OBSERVE
 from stockade.suppress import suppress
+from stockade.value import Value
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from stockade.cli.context import Context
     from stockade.cli.parser import Parser
@@ -45,6 +46,7 @@ _PASSED_ON: Final = (
     signal.SIGUSR2,
     signal.SIGCONT,
 )
+_ENDING: Final = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM)
 _MANY: Final = 4096
 _STOPPING: Final = 0.05
 #: Seconds that who makes walls has to come to an end with it, after somebody wants us to end.
@@ -170,9 +172,12 @@ class Forwarding:
 
     def __init__(self) -> None:
         """Begin before anything is started, so that no signal can leave something behind."""
-        #: What is to be done when somebody stops us, and undone when we go on.
-        self.pause: Callable[[], None] | None = None
+        #: What is to be done when somebody stops us, and when somebody lets us go on.
+        #: The first tells whether we are to stop at once.
+        self.pause: Callable[[], bool] | None = None
         self.resume: Callable[[], None] | None = None
+        #: Whether somebody wants the command to end.
+        self.is_urged = False
         self._target: tuple[BlockingSandbox, Running] | None = None
         self._came: int | None = None
         self._held = False
@@ -231,9 +236,12 @@ class Forwarding:
         return status if status in _UNRUNNABLE else None
 
     def _take(self, number: int, _frame: object) -> None:
+        self.is_urged = self.is_urged or number in _ENDING
         if self._target is not None or (self._held and number not in self._waiting):
             self._waiting.append(number)
             self._send()
+            if number == signal.SIGCONT and self.resume is not None:
+                self.resume()
         elif number != signal.SIGCONT:
             # What is half made is finished first, and then taken down in order; who insists, ends it where it is.
             insists, self._came = number == self._came or number in self._waiting, number
@@ -260,7 +268,8 @@ class Forwarding:
     def _stop(self, _number: int, _frame: object) -> None:
         """Stop the command, then ourselves; whoever continues us continues both."""
         if self.pause is not None:
-            self.pause()
+            if not self.pause():
+                return
         elif self._target is not None:
             # The command is alone in its session, where the kernel ignores SIGTSTP.
             self._waiting.append(signal.SIGSTOP)
@@ -268,8 +277,6 @@ class Forwarding:
             # The shell that gets the terminal back must not share its first keys with a command still to be stopped.
             time.sleep(_STOPPING)
         os.kill(os.getpid(), signal.SIGSTOP)
-        if self.resume is not None:
-            self.resume()
 
     def _send(self) -> None:
         """Send what waits, in order. A signal that comes in the midst of it only joins the others."""
@@ -286,22 +293,61 @@ class Forwarding:
 
 
 Command: TypeAlias = "str | Sequence[str]"
-Conduct: TypeAlias = "Callable[[BlockingSandbox, Command, Forwarding], Result]"
+Conduct: TypeAlias = "Callable[[BlockingSandbox, Order, Forwarding], Result]"
 
 
-def attached(options: RunOptions, shown: Terminal, locations: Locations | None, command: Command | None) -> int:
+class Order(Value):
+    """What is to be run: ``environment`` is added to that of every command, ``pass_fds`` are pipes of ours."""
+
+    command: Command
+    environment: Mapping[str, str] | None = None
+    pass_fds: tuple[int, ...] = ()
+
+
+def attached(
+    options: RunOptions,
+    shown: Terminal,
+    locations: Locations | None,
+    command: Command | None,
+    pass_fds: tuple[int, ...] = (),
+) -> int:
     """Run a command on our own streams, or the user's shell if none is given; return the exit status."""
 
-    def attach(sandbox: BlockingSandbox, command: Command, forwarding: Forwarding) -> Result:
+    def attach(sandbox: BlockingSandbox, order: Order, forwarding: Forwarding) -> Result:
         beside = {forwarding.wake: forwarding.drain}
         put_back = _remembered_modes()
         forwarding.hold()
         try:
-            return sandbox.attach(command, timeout=options.timeout, on_start=forwarding.to(sandbox), beside=beside)
+            return sandbox.attach(
+                order.command,
+                timeout=options.timeout,
+                env=order.environment,
+                on_start=forwarding.to(sandbox),
+                beside=beside,
+                pass_fds=order.pass_fds,
+            )
         finally:
             put_back()
 
-    return conducted(options, shown, locations, command, attach)
+    return conducted(options, shown, locations, command, attach, pass_fds)
+
+
+def relayed(
+    options: RunOptions,
+    shown: Terminal,
+    locations: Locations | None,
+    command: Command | None,
+    pass_fds: tuple[int, ...] = (),
+    own: tuple[int, ...] = (0, 1, 2),
+) -> int:
+    """Run a command, or the user's shell, with a terminal of its own as these streams; return the exit status."""
+
+    def carry(sandbox: BlockingSandbox, order: Order, forwarding: Forwarding) -> Result:
+        from stockade.cli.relay import relay  # helpers build walls meanwhile
+
+        return relay(sandbox, order, forwarding, options.timeout, own)
+
+    return conducted(options, shown, locations, command, carry, pass_fds)
 
 
 def _remembered_modes() -> Callable[[], None]:
@@ -314,7 +360,12 @@ def _remembered_modes() -> Callable[[], None]:
 
 
 def conducted(
-    options: RunOptions, shown: Terminal, locations: Locations | None, command: Command | None, conduct: Conduct
+    options: RunOptions,
+    shown: Terminal,
+    locations: Locations | None,
+    command: Command | None,
+    conduct: Conduct,
+    pass_fds: tuple[int, ...] = (),
 ) -> int:
     """Have a command, or the user's shell, run in a sandbox of its own; return the exit status.
 
@@ -322,13 +373,13 @@ def conducted(
     """
     from stockade.platforms.walls import early_walls
 
+    _require_time(options.timeout)
     held = limits(options)
     doors = published(options)
     forwarding = Forwarding()
     source = Source(options, shown, locations)
     try:
         walls = early_walls(os.environ, options.observe or "auto")
-        from stockade.sandbox import shell
         from stockade.sandbox.blocking import BlockingSandbox
         from stockade.sandbox.following import Following
         from stockade.sandbox.session import NO_LIMITS
@@ -338,21 +389,59 @@ def conducted(
         with sandbox:
             for door in doors:
                 _publish(sandbox, door, shown)
-            result = conduct(sandbox, (shell.choose(os.environ),) if command is None else command, forwarding)
+            order = Order(command, None, pass_fds) if command is not None else _user_shell(sandbox)
+            result = conduct(sandbox, order, forwarding)
     except Interrupted as interrupted:
         return 128 + interrupted.number
     except StockadeError as error:
         error.hint = source.hint(error, command)
         status = forwarding.unrunnable()
         if status is None:
-            raise
+            raise _nested(error) from error
         shown.fail(error)
         return status
     finally:
         forwarding.end()
-    status = _report(result, shown, debug=options.debug)
-    _report_refusals(sandbox.session.refused, options.violations, shown)
+    status = _report(result, shown, debug=options.debug, told=sandbox.session.policy.files.closed)
+    _report_refusals(sandbox.session.refused, options.violations, shown, sandbox.session.policy.home)
     return status
+
+
+def _require_time(timeout: float | None) -> None:
+    if timeout is None or timeout > 0:  # which no NaN is
+        return
+    from stockade.cli.parser import UsageError  # which takes argparse
+
+    message = f"--timeout must be more than 0 seconds: {timeout:g}"
+    raise UsageError(message, "leave it out for no limit")
+
+
+def _user_shell(sandbox: BlockingSandbox) -> Order:
+    from stockade.cli.prompt import user_shell
+
+    return user_shell(os.environ, sandbox.temporary, prompt=os.isatty(0))
+
+
+def _nested(error: StockadeError) -> StockadeError:
+    """Say what is known better than the failure to build walls: there are some around us.
+
+    The variable is no proof, and changes nothing but the words. These send people past the walls, so they are said only
+    to a process that the kernel confines.
+    """
+    if not isinstance(error, UnavailableError | InvalidTextError) or os.environ.get("SANDBOX_RUNTIME") != "1":
+        return error
+    if sys.platform == "linux" and not _is_confined():
+        return error
+    message = f"already inside a sandbox, where no second one can be built: {error.message}"
+    return UnavailableError(message, "run the command as it is, without stockade: it is behind the walls already")
+
+
+def _is_confined() -> bool:
+    """Tell whether this process has a filter of system calls and can gain no rights, as every command inside."""
+    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as file:
+        state = file.read()
+        return "\nNoNewPrivs:\t1\n" in state and "\nSeccomp:\t2\n" in state
+    return False
 
 
 def published(options: RunOptions) -> tuple[Published, ...]:
@@ -370,7 +459,7 @@ def _publish(sandbox: BlockingSandbox, door: Published, shown: Terminal) -> None
         shown.aside(f"stockade: localhost:{port} leads to port {door.inside} inside\n")
 
 
-def _report_refusals(refused: Violations | None, how: str | None, shown: Terminal) -> None:
+def _report_refusals(refused: Violations | None, how: str | None, shown: Terminal, home: str) -> None:
     """Say what was refused: to people who sit there, or to whoever has asked for it; and always what was set aside."""
     asked = how
     how = how or ("summary" if shown.err.isatty() else "off")
@@ -387,13 +476,18 @@ def _report_refusals(refused: Violations | None, how: str | None, shown: Termina
     if how == "json":
         shown.aside(summary.as_json(entries, dropped=dropped))
         return
+    if asked is None:
+        from stockade.violations.habit import is_habit
+
+        entries = tuple(one for one in entries if not is_habit(one, home))
     worded = summary.full if how == "full" else summary.summary
     shown.aside(worded(entries, dropped=dropped, colour=coloured(shown.err)))
 
 
-def _report(result: Result, shown: Terminal, *, debug: bool) -> int:
+def _report(result: Result, shown: Terminal, *, debug: bool, told: str) -> int:
     for note in result.notes:
-        shown.warn(note)
+        if note != told:  # that was said before the command started
+            shown.warn(note)
     if result.limit is not None:
         shown.warn(f"the command was ended: it reached the limit of {result.limit.value}")
     if debug:

@@ -18,8 +18,5 @@ IS_QUICK = True
 
 def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
     """Run the shell on a terminal of its own, or on our streams if they are no terminal."""
-    if os.isatty(0):
-        from stockade.cli.relay import relayed
-
-        return relayed(options, shown, locations, None)
-    return running.attached(options, shown, locations, None)
+    start = running.relayed if os.isatty(0) else running.attached
+    return start(options, shown, locations, None)

@@ -18,11 +18,16 @@ if TYPE_CHECKING:
     from stockade.settings.layer import Origin
     from stockade.settings.sources import Locations
 
-Options = flags.PolicyOptions
+
+class Options(flags.PolicyOptions):
+    """What the command line parses to."""
+
+    quick: bool
 
 
 def configure(parser: Parser) -> None:
     """Add the arguments."""
+    parser.add_argument("--quick", action="store_true", help="leave out what takes time: the size of the cache")
     flags.add_json(parser)
     flags.configure(parser)
 
@@ -33,11 +38,39 @@ def run(options: Options, shown: Terminal, locations: Locations | None) -> int:
 
     found = context(options, shown, locations)
     lacking = missing_here()
+    cache = _cache(found, measured=not options.quick)
     if options.json:
-        shown.json(_facts(found, lacking))
+        shown.json(_facts(found, lacking) | {"cache": cache})
     else:
-        _print(found, lacking, shown)
+        _print(found, lacking, cache, shown)
     return 0
+
+
+def _cache(found: Context, *, measured: bool) -> dict[str, object]:
+    """Return where this project's cache is, what it takes, and whether the policy lets it be kept."""
+    from stockade.platforms.kept_caches import cache_of, obstacle, size_of
+    from stockade.sandbox.environment import is_kept
+
+    wanted = is_kept(found.policy, os.environ)
+    hindered = obstacle(found.policy.home, os.environ)
+    facts: dict[str, object] = {"kept": wanted and not hindered, "path": None}
+    if not facts["kept"]:
+        facts["why"] = hindered if wanted else "a setting says so: privateCache is false, or a deny is about the place"
+    cache = cache_of(found.policy.cwd, found.policy.home, os.environ)
+    if cache is not None:
+        facts["path"] = cache.path
+        if measured:
+            size = size_of(cache)
+            facts |= {"bytes": size.bytes, "whole": size.whole, "size": str(size)}
+    return facts
+
+
+def _cache_line(cache: dict[str, object], found: Context) -> str:
+    words = "kept for this project" if cache["kept"] else f"gone with each session ({cache['why']})"
+    if cache["path"] is None:
+        return f"caches of package managers: {words}; nothing is there yet"
+    size = f", {cache['size']}" if "size" in cache else ""
+    return f"caches of package managers: {words}; {found.tilde(str(cache['path']))}{size}"
 
 
 def _facts(found: Context, lacking: tuple[Missing, ...]) -> dict[str, object]:
@@ -72,14 +105,16 @@ def _effective(found: Context) -> dict[str, list[tuple[object, Origin]]]:
     }
 
 
-def _print(found: Context, lacking: tuple[Missing, ...], shown: Terminal) -> None:
+def _print(found: Context, lacking: tuple[Missing, ...], cache: dict[str, object], shown: Terminal) -> None:
     mode = found.policy.mode
     state = shown.paint("on", "green") if mode.enabled else shown.paint("off", "yellow")
-    shown.line(f"sandbox: {state} in {found.tilde(found.policy.cwd)}")
+    others = "" if mode.enabled else ", for agents and other programs; `stockade run` and `shell` use it in any case"
+    shown.line(f"sandbox: {state} in {found.tilde(found.policy.cwd)}{others}")
     if found.loaded.lock is not None:
         shown.line(f"locked by {found.origin(found.loaded.lock.origin)}: the sandbox settings cannot be changed here")
     for line in reach(found.policy, os.environ).lines():
         shown.line(line)
+    shown.line(_cache_line(cache, found))
     shown.line()
     rows = [(name, _worded(value), origin) for name, entries in _effective(found).items() for value, origin in entries]
     name_width = max(len(name) for name, _, _ in rows)

@@ -39,7 +39,7 @@ def remembered() -> Callable[[], None]:
 
     def put_back() -> None:
         with suppress(OSError, termios.error):  # the terminal is gone, which nobody can undo
-            if not _is_in_front():
+            if not is_in_front(_INPUT):
                 return
             if termios.tcgetattr(_INPUT) != modes:
                 termios.tcsetattr(_INPUT, termios.TCSANOW, modes)
@@ -51,9 +51,9 @@ def remembered() -> Callable[[], None]:
     return put_back
 
 
-def _is_in_front() -> bool:
-    """Tell whether the terminal is ours to set: it is not if another group of our session is in its foreground."""
+def is_in_front(terminal: int) -> bool:
+    """Tell whether a terminal is ours to set: it is not if another group of our session is in its foreground."""
     try:
-        return os.tcgetpgrp(_INPUT) == os.getpgrp()
+        return os.tcgetpgrp(terminal) == os.getpgrp()
     except OSError:
         return True  # it is no terminal of our session, so nobody's job control is concerned

@@ -27,8 +27,7 @@ class Options(running.RunOptions):
 
 def configure(parser: Parser) -> None:
     """Add the arguments."""
-    parser.usage = f"{parser.prog} [OPTION...] (-c LINE | -- WORD...)"
-    parser.stray_hint = f"put -- before the command: {parser.prog} -- ..."
+    parser.usage = f"{parser.prog} [OPTION...] (-c LINE | [--] WORD...)"
     parser.add_argument("-c", dest="line", metavar="LINE", help="a line for the shell")
     flags.add_json(parser)
     running.configure(parser)

@@ -61,6 +61,8 @@ def _files(policy: SandboxPolicy, temporary: str) -> list[str]:
     private = f"$TMPDIR ({_path(temporary)})" if temporary else "$TMPDIR"
     roots = _named(rule.value.path for rule in files.write_allow)
     lines = [f"Writable: {roots}, and {private}. Nothing else can be changed."]
+    if not files.write_allow:
+        lines = [f"Writable: {private}. Nothing else can be changed, not even the working directory: it is no project."]
     lines.append("Put temporary files into $TMPDIR, not into /tmp.")
     if files.write_deny:
         own = [rule.value.path for rule in files.write_deny if rule.origin.file]

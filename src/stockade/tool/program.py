@@ -29,6 +29,7 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
+from stockade.platforms.private_cache import caches_directory
 from stockade.platforms.requirements import is_program
 from stockade.policy.builtin import changes_directory, is_builtin
 from stockade.policy.shell_line import parse
@@ -113,8 +114,8 @@ class Lookup:
     """Looks programs up for calls that run outside, in one directory, as the disk is now."""
 
     def __init__(self, rules: FileRules, environment: Mapping[str, str], directory: str, temporary: str = "") -> None:
-        """Take what commands may write (``temporary`` too), and what the call would get."""
-        self.written = WrittenInside(rules, temporary)
+        """Take what commands may write (``temporary`` and private caches too), and what the call would get."""
+        self.written = WrittenInside(rules, temporary, caches_directory(rules.home, environment))
         self.environment = OutsideEnvironment(environment, self.written, directory)
         self._directory = directory
         self._shell = environment.get("SHELL", "")

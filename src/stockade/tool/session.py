@@ -137,7 +137,10 @@ class ToolSession:
 
     def untold(self, notes: tuple[str, ...]) -> tuple[str, ...]:
         """Return notes of the sandbox without what was told already: it follows the same settings."""
-        return tuple(note for note in notes if note not in self._told)
+        fresh = tuple(note for note in notes if note not in self._told)
+        # That the working directory is closed holds for the whole session, and once is enough.
+        self._told.update(note for note in fresh if note == self.policy.files.closed)
+        return fresh
 
     def mint(self) -> str:
         """Return an id for the next command."""

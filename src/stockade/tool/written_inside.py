@@ -44,12 +44,12 @@ _SYSTEM: Final = (
 class WrittenInside:
     """Answers for one policy, as the disk is now; each place is looked at once."""
 
-    def __init__(self, rules: FileRules, temporary: str = "") -> None:
-        """Take what commands may write; ``temporary`` is the session's own directory."""
+    def __init__(self, rules: FileRules, temporary: str = "", caches: str = "") -> None:
+        """Take what commands may write; ``temporary`` is the session's own, ``caches`` holds those of all projects."""
         self._disk = Disk()
         ground = with_git_links(survey(rules, self._disk, search=False), self._disk)
         self._ground = ground.but(protections=own_protections(ground))
-        self._temporary = temporary
+        self._own = tuple(filter(None, (temporary, caches)))
         self._known: dict[str, bool] = {}
 
     def __contains__(self, path: object) -> bool:
@@ -72,7 +72,7 @@ class WrittenInside:
         return any(map(self._may_write, (trail.place, *parents))) or _has_other_names(trail.place)
 
     def _may_write(self, place: str) -> bool:
-        if self._temporary and is_at_or_below(place, self._temporary):
+        if any(is_at_or_below(place, top) for top in self._own):
             return True
         verdict = self._ground.judge(Access.WRITE, place, self._disk)
         return verdict.allowed or (verdict.reason is Reason.PROTECTED and verdict.protected_name != NAME)
