@@ -1,0 +1,271 @@
+"""What people do with git."""
+
+from __future__ import annotations
+
+from workflow import EMPTY, REPOSITORY, Workflow
+
+#: A repository that the loopback host serves, with one commit.
+REMOTE = """
+git init -q --bare ../../repositories/tool.git
+git init -q ../seed
+cd ../seed
+echo seed >file
+git add .
+git commit -qm seed
+git push -q ../../repositories/tool.git main
+rm -rf ../seed
+"""
+URL = "http://{host}/git/tool.git"
+REACH = ("--allow-domain", "{host}")
+CONFIG = ("--allow-protected", ".git/config")
+HOOKS = ("--allow-protected", ".git/hooks")
+REACH_WORDS = "`--allow-domain HOST`"
+CONFIG_WORDS = "`--allow-protected .git/config`"
+PRE_COMMIT = """
+printf 'repos:\\n- repo: local\\n  hooks:\\n  - id: no-x\\n    name: no x\\n    entry: ls\\n    language: system\\n' \
+  >.pre-commit-config.yaml
+git add . && git commit -qm hooks
+"""
+
+GIT = (
+    Workflow(
+        "git init in the project's directory",
+        "git",
+        (
+            "git init -q && git config user.name Eve && echo one >one && git add . && git commit -qm one && git log -1",
+            "echo two >>one && git commit -qam two && git status --short",
+        ),
+        starts=(EMPTY,),
+        says="Author: Eve",
+        after='test "$(git log --oneline | wc -l)" = 2 && test "$(git ls-files)" = one',
+    ),
+    Workflow(
+        "git init in a new directory",
+        "git",
+        (
+            "git init -q tool && cd tool && git config user.name Eve && echo one >one && git add . && git commit -qm one",
+            "cd tool && echo two >>one && git commit -qam two && git log -1",
+        ),
+        after='test "$(git -C tool log --oneline | wc -l)" = 2 && git -C tool fsck --strict',
+    ),
+    Workflow(
+        "git clone URL .",
+        "git",
+        (
+            f"git clone -q {URL} . && cat file && git log -1",
+            "git pull -q && git checkout -q -b mine && git status --short",
+        ),
+        flags=REACH,
+        setting=REACH_WORDS,
+        starts=(EMPTY,),
+        before=REMOTE,
+        says="^seed$",
+        configures=("remote.", "branch."),
+        after="git diff --quiet && test -f file",
+    ),
+    Workflow(
+        "git clone URL into a directory",
+        "git",
+        (
+            f"git clone -q {URL} tool && cat tool/file",
+            "cd tool && echo more >>file && git commit -qam more && git push -q origin main",
+        ),
+        flags=REACH,
+        setting=REACH_WORDS,
+        before=REMOTE,
+        says="^seed$",
+        after='git -C tool fsck --strict && test "$(git --git-dir ../../repositories/tool.git log -1 --format=%s main)" = more',
+    ),
+    Workflow(
+        "git clone of a local repository",
+        "git",
+        (
+            "git clone -q {home}/../repositories/tool.git tool && cd tool && cat file && echo x >x && git add x && git commit -qm x",
+        ),
+        before=REMOTE,
+        says="^seed$",
+        after="git -C tool fsck --strict",
+    ),
+    Workflow(
+        "git fetch and push",
+        "git",
+        ("git fetch -q && git merge -q --allow-unrelated-histories -m m origin/main && git push -q origin work",),
+        flags=REACH,
+        setting=REACH_WORDS,
+        starts=(REPOSITORY,),
+        before=f"({REMOTE}\n)\ngit remote add origin {URL}",
+        configures=("remote.",),
+        after="git --git-dir ../../repositories/tool.git rev-parse -q --verify work",
+    ),
+    Workflow(
+        "git push -u",
+        "git",
+        ("git push -q -u origin work && git status -sb",),
+        flags=(*REACH, *CONFIG),
+        setting=f"{REACH_WORDS} {CONFIG_WORDS}",
+        starts=(REPOSITORY,),
+        before=f"({REMOTE}\n)\ngit remote add origin {URL}",
+        configures=("remote.", "branch.work."),
+        says="work...origin/work",
+        after='test "$(git config branch.work.remote)" = origin',
+    ),
+    Workflow(
+        "git remote add",
+        "git",
+        (f"git remote add origin {URL} && git remote -v",),
+        flags=CONFIG,
+        setting=CONFIG_WORDS,
+        starts=(REPOSITORY,),
+        configures=("remote.",),
+        after="git config remote.origin.url",
+    ),
+    Workflow(
+        "git remote add, without a word from you",
+        "git",
+        (f"git remote add origin {URL}",),
+        starts=(REPOSITORY,),
+        refused="the configuration of a repository can name programs that your own git starts; "
+        "add the remote yourself, or say `--allow-protected .git/config`",
+        says="allow-protected|allowProtected|allowGitConfig",
+    ),
+    Workflow(
+        "git config user.name in a repository",
+        "git",
+        ("git config user.name Eve && git commit -q --allow-empty -m empty && git log -1",),
+        flags=CONFIG,
+        setting=CONFIG_WORDS,
+        starts=(REPOSITORY,),
+        says="Author: Eve",
+    ),
+    Workflow(
+        "git submodule add",
+        "git",
+        (f"git submodule --quiet add {URL} tool && git commit -qm tool && cat tool/file", "git submodule status"),
+        flags=(*REACH, *CONFIG, "--allow-protected", ".gitmodules"),
+        setting=f"{REACH_WORDS} {CONFIG_WORDS} `--allow-protected .gitmodules`",
+        starts=(REPOSITORY,),
+        before=REMOTE,
+        makes=(".gitmodules",),
+        configures=("submodule.",),
+        says="^seed$",
+        after="git submodule foreach git fsck --strict",
+    ),
+    Workflow(
+        "git worktree",
+        "git",
+        (
+            "git worktree add -q -b side tree && cd tree && echo x >x && git add x && git commit -qm x",
+            "git -C tree status --short && git merge -q side && git worktree list",
+        ),
+        starts=(REPOSITORY,),
+        after="test -f x && git -C tree fsck --strict",
+    ),
+    Workflow(
+        "git worktree remove",
+        "git",
+        ("git worktree remove tree && git worktree prune",),
+        starts=(REPOSITORY,),
+        before="git worktree add -q -b side tree",
+        after="test ! -e tree",
+    ),
+    Workflow(
+        "git stash",
+        "git",
+        (
+            "echo more >>README.md && echo new >new && git stash -q -u && test ! -e new",
+            "git stash pop -q && cat new README.md",
+        ),
+        starts=(REPOSITORY,),
+        after='test "$(git status --porcelain)" = " M README.md\n?? new"',
+    ),
+    Workflow(
+        "git rebase -i",
+        "git",
+        (
+            "for n in 1 2 3; do echo $n >f$n; git add .; git commit -qm $n; done",
+            "GIT_SEQUENCE_EDITOR=\"sed -i '2s/pick/squash/'\" GIT_EDITOR=true git rebase -q -i HEAD~3 && git log --oneline",
+        ),
+        starts=(REPOSITORY,),
+        after='test "$(git log --oneline | wc -l)" = 3',
+    ),
+    Workflow(
+        "git commit, which opens the editor",
+        "git",
+        ("echo x >x && git add x && GIT_EDITOR='vim -u NONE' git commit && git log -1 --format=%s",),
+        needs=("vim",),
+        starts=(REPOSITORY,),
+        keys=(("Changes to be committed", "iwritten by hand\x1b:wq\r"),),
+        says="written by hand",
+        after="test \"$(git log -1 --format=%s)\" = 'written by hand'",
+    ),
+    Workflow(
+        "git add -A, commit -a, clean -fd",
+        "git",
+        (
+            "mkdir -p src && echo x >src/x && git add -A && git commit -qm all && git show --stat --format=",
+            "echo y >y && git clean -fdq && git status --porcelain",
+        ),
+        starts=(REPOSITORY,),
+        after="test \"$(git ls-files | tr '\\n' ' ')\" = 'README.md src/x ' && test -z \"$(git status --porcelain)\"",
+    ),
+    Workflow(
+        "git branch, merge, tag, cherry-pick, bisect, gc",
+        "git",
+        (
+            "git checkout -q -b side && for n in 1 2 3; do echo $n >f$n; git add .; git commit -qm $n; done && git tag v1",
+            (
+                "git checkout -q work && git cherry-pick side~2 >/dev/null && git merge -q -m merged side && "
+                "git bisect start v1 v1~3 >/dev/null && git bisect run sh -c '! test -f f2' >/dev/null; git bisect reset >/dev/null 2>&1 "
+                "&& git gc -q && git describe --tags --always"
+            ),
+        ),
+        starts=(REPOSITORY,),
+        after="test -f f3 && git rev-parse -q --verify v1",
+    ),
+    Workflow(
+        "git format-patch, am, apply, archive, bundle",
+        "git",
+        (
+            (
+                "echo x >x && git add x && git commit -qm x && git format-patch -q -1 && git reset -q --hard HEAD~1 && git am -q *.patch "
+                "&& git archive -o all.tar HEAD && git bundle create -q all.bundle HEAD && git bundle verify -q all.bundle"
+            ),
+        ),
+        starts=(REPOSITORY,),
+        after="tar tf all.tar | grep -qx x",
+    ),
+    Workflow(
+        "pre-commit install",
+        "git",
+        ("pre-commit install", "echo fine >fine && git add fine && git commit -qm fine"),
+        needs=("pre-commit",),
+        flags=HOOKS,
+        setting="`--allow-protected .git/hooks`",
+        starts=(REPOSITORY,),
+        before=PRE_COMMIT,
+        makes=(".git/hooks",),
+        after="test -x .git/hooks/pre-commit",
+    ),
+    Workflow(
+        "pre-commit install, without a word from you",
+        "git",
+        ("pre-commit install",),
+        needs=("pre-commit",),
+        starts=(REPOSITORY,),
+        before=PRE_COMMIT,
+        refused="your own git would start the hook, outside the walls; install it yourself, or say "
+        "`--allow-protected .git/hooks`",
+        says="allow-protected|allowProtected",
+    ),
+    Workflow(
+        "husky",
+        "git",
+        ("npm init -y >/dev/null && npm install -D husky >/dev/null && npx husky && git config core.hooksPath",),
+        needs=("npm",),
+        flags=(*REACH, *CONFIG),
+        setting=f"{REACH_WORDS} {CONFIG_WORDS}",
+        starts=(REPOSITORY,),
+        configures=("core.hookspath",),
+        says=r"\.husky/_",
+    ),
+)
