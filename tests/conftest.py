@@ -24,6 +24,9 @@ for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
 
+# The private caches of sandboxes lie in the home that a test gives them, not in a place of whoever runs the tests.
+os.environ.pop("XDG_CACHE_HOME", None)
+
 # No test looks at the clock: a machine may be busy. What CI has set besides stays.
 _usual = settings()
 settings.register_profile(
@@ -33,6 +36,9 @@ settings.register_profile(
     suppress_health_check=(*_usual.suppress_health_check, HealthCheck.too_slow),
 )
 settings.load_profile("stockade")
+
+# Commands have a private /tmp, in which everything may be written: what the walls refuse is tried elsewhere.
+os.environ.setdefault("PYTEST_DEBUG_TEMPROOT", "/var/tmp")
 
 ENFORCEMENT = Path(__file__).parent / "enforcement"
 

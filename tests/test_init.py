@@ -49,10 +49,11 @@ def test_to_import_the_package_imports_nothing_else() -> None:
 
 
 def test_a_policy_in_three_lines(tmp_path: Path) -> None:
-    folder = tmp_path.resolve() / ".stockade"
-    folder.mkdir()
-    (folder / "settings.json").write_text('{"sandbox": {"network": {"allowedDomains": ["a.example"]}}}')
-    policy = stockade.load_policy(tmp_path, environ={"HOME": str(tmp_path.resolve())})
+    home, project = tmp_path.resolve() / "home", tmp_path / "project"
+    for folder in (home / ".stockade", project):
+        folder.mkdir(parents=True)
+    (home / ".stockade/settings.json").write_text('{"sandbox": {"network": {"allowedDomains": ["a.example"]}}}')
+    policy = stockade.load_policy(project, environ={"HOME": str(home)})
     assert stockade.decide_host(policy.network, "A.example.", 443, can_ask=False).verdict.value == "allowed"
     assert stockade.decide_path(policy.files, stockade.Access.WRITE, "out/x", stockade.Disk()).allowed
     assert not stockade.decide_exclusion(policy.commands.excluded, "docker ps").excluded

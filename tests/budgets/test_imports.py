@@ -68,10 +68,14 @@ MODULES = 120
 
 
 def _loaded(directory: Path, *words: str, path: str = "") -> set[str]:
+    home = directory / "home"  # a project in a home is another matter, see ``stockade.policy.home_names``
+    project = directory / "project"
+    for folder in (home, project):
+        folder.mkdir(exist_ok=True)
     ran = subprocess.run(
         [sys.executable, "-c", PROGRAM, *words],
-        cwd=directory,
-        env={"HOME": str(directory), "PATH": path},
+        cwd=project,
+        env={"HOME": str(home), "PATH": path},
         capture_output=True,
         text=True,
         check=False,

@@ -241,7 +241,7 @@ def _first_address(pid: int) -> int:
 def _high_process() -> subprocess.Popen[bytes]:
     while True:
         process = subprocess.Popen(
-            [sys.executable, "-I", "-S", "-c", "print(flush=True); import time; time.sleep(600)"],
+            [sys.executable, "-I", "-S", "-c", "print(flush=True); import sys; sys.stdin.read()"],
             env={"SECRET": CANARY},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

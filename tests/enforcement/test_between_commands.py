@@ -220,7 +220,7 @@ def test_a_placeholder_that_gives_way_stays_closed_in_the_tree_of_a_dead_command
     sender.end()
     assert scene.sandbox.run("true").exit_code == 0
     place = scene.project / ".vscode"
-    place.unlink()
+    place.rmdir()
     place.mkdir()
     assert receiver.refused(f"make('{place}/tasks.json')") == "EROFS"
     assert receiver.refused("make('.vscode/tasks.json', 'there')") == "EROFS"

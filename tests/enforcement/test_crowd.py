@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 SOURCE = Path(__file__).parents[2] / "src"
 #: Descriptors that a sandbox may take of its owner's while a command runs, and what this process has open besides.
-EACH = 25
+EACH = 30
 OURS = 200
 ENVIRONMENT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin",
@@ -44,8 +44,8 @@ ENVIRONMENT = {
 }
 #: Tries every kind of protected place: missing files, a missing directory, an existing directory, an existing file.
 ATTACK = """
-{ echo evil >.bashrc; mkdir .vscode; echo evil >.git/hooks/post-checkout; echo evil >>.git/config
-  rm -f .profile; ln -s x .zshrc; mv .git moved; } 2>/dev/null
+{ echo evil >.mcp.json; mkdir .vscode; echo evil >.git/hooks/post-checkout; echo evil >>.git/config
+  rm -f .claude; ln -s x .idea; mv .git moved; } 2>/dev/null
 exec 2>&1
 git status --porcelain --untracked-files=all
 """
@@ -90,7 +90,7 @@ def test_control_without_a_sandbox_the_attack_succeeds(tools_repository: Path) -
     before = _protected(tools_repository)
     subprocess.run(["bash", "-c", ATTACK.replace("mv .git moved", "true")], cwd=tools_repository, check=False)
     assert _protected(tools_repository) != before
-    assert set(os.listdir(tools_repository)) > {".git", "file", ".bashrc", ".vscode"}
+    assert set(os.listdir(tools_repository)) > {".git", "file", ".mcp.json", ".vscode"}
 
 
 def _in_threads(count: int, work: Callable[[int], None]) -> None:
@@ -162,7 +162,7 @@ def test_a_hundred_sandboxes_in_a_hundred_directories_of_one_process(
         project = root / str(number)
         project.mkdir()
         async with Sandbox(_policy(project), environment=ENVIRONMENT) as sandbox:
-            lines = ("pwd", f"echo {number} >made; cat made", "echo evil 2>/dev/null >.bashrc || echo refused")
+            lines = ("pwd", f"echo {number} >made; cat made", "echo evil 2>/dev/null >.mcp.json || echo refused")
             return [(await sandbox.run(line, timeout=100)).stdout for line in lines]
 
     async def scene() -> list[list[bytes]]:
@@ -206,7 +206,7 @@ SHORT = textwrap.dedent("""
     from stockade.settings.document import Document
     from stockade.settings.layer import Layer
     from stockade.settings.merge import merge
-    policy = compile_policy(merge([Document(Layer.USER, "s", {})]), cwd=sys.argv[1], home="/nonexistent")
+    policy = compile_policy(merge([Document(Layer.USER, "s", {})]), cwd=sys.argv[1], home=sys.argv[4])
     children = "/proc/self/task/%d/children" % os.getpid()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     def descriptors():
@@ -227,17 +227,18 @@ SHORT = textwrap.dedent("""
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
         assert descriptors() == before, (free, descriptors())
         assert open(children).read() == "", free
-        left = [name for name in os.listdir(sys.argv[3]) for _ in os.listdir(f"{sys.argv[3]}/{name}")]
+        places = [f"{place}/{name}" for place in sys.argv[3:] for name in os.listdir(place)]
+        left = [place for place in places for _ in os.listdir(place)]
         assert left == [], (free, left)
 """)
 
 
 def test_a_process_that_is_short_of_descriptors_hears_so_in_words_and_nothing_is_left(tmp_path: Path) -> None:
-    project, temporary = tmp_path.resolve() / "project", tmp_path.resolve() / "temporary"
-    project.mkdir()
-    temporary.mkdir()
+    project, temporary, home = (tmp_path.resolve() / name for name in ("project", "temporary", "home"))
+    for place in (project, temporary, home):
+        place.mkdir()
     done = subprocess.run(
-        [sys.executable, "-c", SHORT, str(project), str(EACH + 3), str(temporary)],
+        [sys.executable, "-c", SHORT, str(project), str(EACH + 3), str(temporary), str(home)],
         env=ENVIRONMENT | {"PYTHONPATH": str(SOURCE), "TMPDIR": str(temporary)},
         capture_output=True,
         text=True,

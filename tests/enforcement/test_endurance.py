@@ -45,7 +45,7 @@ LINES = (
     'touch "$TMPDIR/file"; rm "$TMPDIR/file"',
     "head -c 100000 /dev/zero",
     "(setsid sleep 1000 >/dev/null 2>&1 &)",
-    "echo evil >.bashrc",
+    "echo evil >.mcp.json",
     "cat",
 )
 

@@ -414,9 +414,11 @@ def test_a_hostile_tree_is_looked_at_without_waiting(world: World) -> None:
     assert world.asides() == [
         "eight/.git",
         "five/.git/config",
+        "nine/.git/.git",
         "seven/.git/modules",
         "six/.git/index",
         "sub/.git/config",
+        "two/.git/hooks",
     ]
 
 

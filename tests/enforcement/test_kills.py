@@ -135,12 +135,17 @@ class Scene:
 
     def _records(self) -> Iterator[str]:
         journals = Path(journal_directory())
-        folders = (self.project, *(path for path in self.project.rglob("*") if path.is_dir()))
-        own = {record_name(status.st_dev, status.st_ino) for status in map(os.stat, folders)}
+        own = self._record_names()
         for path in journals.iterdir():
             with suppress(FileNotFoundError):
                 if path.name in own or self.mark.encode() in path.read_bytes():
                     yield str(path)
+
+    def _record_names(self) -> set[str]:
+        with suppress(FileNotFoundError):
+            folders = (self.project, *(path for path in self.project.rglob("*") if path.is_dir()))
+            return {record_name(status.st_dev, status.st_ino) for status in map(os.stat, folders)}
+        return self._record_names()  # a placeholder went while it was looked at
 
     def require_end(self, owner: int = 0) -> None:
         """Demand that all processes end by themselves, but for an owner that lives."""

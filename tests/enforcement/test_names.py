@@ -98,12 +98,14 @@ def test_an_odd_name_as_the_project(scene: Scene) -> None:
     with BlockingSandbox(scene.policy(odd)) as sandbox:
         assert _run(sandbox, "touch", "--", "made") == 0
         assert sandbox.run(["pwd"]).stdout == os.fsencode(odd) + b"\n"
-        protected = [odd / place for place in (".git/hooks/pre-commit", ".bashrc", ".git/config")]
-        assert _that(sandbox, "touch --", *protected, *(stranger / "made" for stranger in scene.strangers)) == []
+        protected = [odd / place for place in (".git/hooks/pre-commit", ".mcp.json", ".git/config")]
+        assert _that(sandbox, "true >>", *protected, *(stranger / "made" for stranger in scene.strangers)) == []
+        assert _that(sandbox, "touch --", *(place / "made" for place in protected)) == []
+        assert _that(sandbox, "rmdir --", *protected) == []
         assert _run(sandbox, "mv", "--", odd / ".git", odd / "aside") == 1
     assert sorted(os.listdir(odd)) == [".git", "made"]
     assert [os.listdir(stranger) for stranger in scene.strangers] == [[] for _ in scene.strangers]
-    for words in (["touch", ".bashrc"], ["touch", ".git/hooks/pre-commit"], ["mv", ".git", "aside"]):
+    for words in (["touch", ".mcp.json"], ["touch", ".git/hooks/pre-commit"], ["mv", ".git", "aside"]):
         assert subprocess.run(words, cwd=odd, check=True).returncode == 0
 
 
@@ -146,4 +148,7 @@ def test_an_odd_name_in_settings(ground: Ground, name: str) -> None:
     text = str(place).replace("\\", "\\\\")
     sandbox = ground.sandbox(filesystem__allowWrite=(text,))
     assert _run(sandbox, "touch", "--", place / "made") == 0
-    assert _run(sandbox, "touch", "--", place / ".bashrc") == 1
+    held = place / ".mcp.json"
+    assert _that(sandbox, "true >>", place / "other", held) == [os.fsencode(place / "other")]
+    assert _that(sandbox, "touch --", held / "made") == []
+    assert _that(sandbox, "rmdir --", held) == []

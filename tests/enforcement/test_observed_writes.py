@@ -390,7 +390,7 @@ def test_protected_and_denied_places_are_told_with_their_rule(ground: Any) -> No
             "reading is denied, hence writing too",
         ),
         "rmdir secret": (D, "secret", str(ground.project / "secret"), "reading is denied, hence writing too"),
-        "echo x > .bashrc": (C, ".bashrc", ".bashrc", "always protected from writing"),
+        "echo x > .mcp.json": (C, ".mcp.json", ".mcp.json", "always protected from writing"),
         "mkdir .vscode": (C, ".vscode", ".vscode", "always protected from writing"),
         "echo x > repository/.git/hooks/new": (
             C,

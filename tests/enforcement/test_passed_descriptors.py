@@ -64,7 +64,7 @@ def look(base, way):
     found = {}
     for name in ("secret", "vault/key"):
         found["read " + name] = said(lambda: read(base, way + name))
-    for name in (".git/config", ".git/hooks/pre-commit", ".mcp.json", "secret", "vault/new"):
+    for name in (".git/config", ".git/hooks/pre-commit", ".mcp.json", ".mcp.json/new", "secret", "vault/new"):
         found["write " + name] = said(lambda: write(base, way + name))
     found["list vault"] = said(lambda: os.listdir(os.open(way + "vault", os.O_RDONLY, dir_fd=base)))
     return found
@@ -115,8 +115,10 @@ if stays:
     sys.stdin.readline()
 """
 
-#: What the receiver may see of each descriptor, by the last word of the question.
-ALLOWED = {"EACCES", "EROFS", "ENOENT", "ENOTDIR", "EPERM", "ENXIO", "EBUSY"}
+#: What the receiver may see of each descriptor.
+ALLOWED = {"EACCES", "EROFS", "ENOENT", "ENOTDIR", "EPERM", "EBUSY"}
+#: A missing name is held by a directory, on the host and inside: only what is made *in* it tells the two apart.
+HELD, OPENED_HELD, OPENED_IN_HELD = ".mcp.json", {"EISDIR"}, {"EACCES", "EROFS"}
 
 
 class Meeting:
@@ -163,12 +165,16 @@ class Meeting:
         """Have the receiver look, and demand that it sees nothing beyond the walls and has changed nothing."""
         answers = _look(receiver)
         assert answers
-        beyond = [(what, how) for what, how in answers if not _is_walled(how)]
+        beyond = [(what, how) for what, how in answers if not _is_walled(what, how)]
         assert beyond == []
         assert _state(self.project) == self.before
 
 
-def _is_walled(answer: object) -> bool:
+def _is_walled(question: str, answer: object) -> bool:
+    if question.endswith(f"write {HELD}"):
+        return answer in OPENED_HELD
+    if question.endswith(f"write {HELD}/new"):
+        return answer in OPENED_IN_HELD
     return answer in ALLOWED if isinstance(answer, str) else answer == []
 
 
@@ -187,7 +193,8 @@ def _state(project: Path) -> dict[str, str]:
         "config": config,
         "secret": (project / "secret").read_text(),
         "vault": " ".join(sorted(path.name for path in (project / "vault").iterdir())),
-        "mcp": str((project / ".mcp.json").is_file()),
+        "held": " ".join(str(path.relative_to(project)) for path in project.rglob(f"{HELD}/*")),
+        "file": str((project / HELD).is_file()),
     }
 
 

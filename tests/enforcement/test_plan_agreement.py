@@ -11,10 +11,13 @@ import json
 import os
 import random
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
+from stockade.filesystem.inspection import Inspection
 from stockade.filesystem.scan import plan_now
 from stockade.policy.compile import compile_policy
 from stockade.policy.files import Access, survey
@@ -26,13 +29,14 @@ from stockade.settings.layer import Layer
 from stockade.settings.merge import merge
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from stockade.policy.files import FileVerdict, Ground
     from stockade.policy.model import SandboxPolicy
 
-NAMES: Final = ("a", "b", "w", ".git", "hooks", "config", ".bashrc", "x y\n", "[*\\", "node_modules", ".claude")
-MISSING: Final = ("new", ".zshrc", "hooks", "a")
+NAMES: Final = ("a", "b", "w", ".git", "hooks", "config", ".bashrc", "x y\n", "[*\\", "node_modules", ".claude", ".ssh")
+MISSING: Final = ("new", ".zshrc", "hooks", "a", ".config")
+#: The home may be in the tree, and open.
+HOMES: Final = ("home", "a", "b", "w/a")
+LIFTED: Final = 0.2
 #: Every config of git names hooks, a further config and a program.
 CONFIG: Final = '[core]\nhooksPath = a/hooks\n[include]\npath = ../../b\n[diff "d"]\ncommand = ./w/new\n'
 #: What the kernel answers where the path itself is no good, walls or not.
@@ -115,10 +119,11 @@ def _policy(top: Path, chance: random.Random) -> SandboxPolicy:
 
     lists = {"allowWrite": some(2), "denyWrite": some(3), "denyRead": some(2), "allowRead": some(2)}
     values = {f"sandbox.filesystem.{name}": list(texts) for name, texts in lists.items()}
-    # The program inside moves everything and back, and what moved is inspected. This is about the walls alone.
-    values["sandbox.filesystem.allowProtected"] = [PathPattern.literal(str(top)).text]
+    names = (".bashrc", ".claude/commands", ".git/config", ".git/hooks", ".ssh")
+    lifted = [*some(1), *(name for name in names if chance.random() < LIFTED)]
+    values["sandbox.filesystem.allowProtected"] = lifted if chance.random() < 0.5 else []
     settings = merge([Document(Layer.USER, "settings.json", values)])
-    return compile_policy(settings, cwd=f"{top}/w", home=f"{top}/home")
+    return compile_policy(settings, cwd=f"{top}/w", home=f"{top}/{chance.choice(HOMES)}")
 
 
 def _is_last_link(path: str) -> bool:
@@ -180,9 +185,20 @@ class Case:
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_the_kernel_agrees_with_the_verdicts(tmp_path: Path, seed: int) -> None:
+def test_the_kernel_agrees_with_the_verdicts(tmp_path: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    _compare(tmp_path.resolve() / "top", seed, monkeypatch)
+
+
+@pytest.mark.parametrize("seed", range(40, 60))
+def test_it_does_so_in_a_private_place(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        _compare(Path(folder).resolve() / "top", seed, monkeypatch)
+
+
+def _compare(top: Path, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The program inside moves everything and back, and what moved is inspected. This is about the walls alone.
+    monkeypatch.setattr(Inspection, "look", lambda *_: [])
     chance = random.Random(seed)  # noqa: S311 - a tree, not a secret
-    top = tmp_path.resolve() / "top"
     top.mkdir()
     _grow(top, chance)
     case = Case(top, _policy(top, chance))

@@ -16,21 +16,16 @@ if TYPE_CHECKING:
 ROOTS = "{outside}/*/root"
 
 FILES = (".bashrc", ".git/config", ".git/hooks/pre-commit", ".vscode/settings.json", ".claude/commands/go.md")
-# A placeholder is a socket without any permission: root is told that nobody listens.
-CANNOT_OPEN = "ENXIO" if os.geteuid() == 0 else "EACCES"
 MISSING = [
-    ".gitconfig",
-    ".gitmodules",
-    ".bash_profile",
-    ".zshrc",
-    ".zprofile",
-    ".profile",
-    ".ripgreprc",
     ".mcp.json",
     ".idea",
     ".claude/agents",
     ".git/config.worktree",
 ]
+#: Those of them that are kept by an empty directory.
+DIRECTORIES = (".mcp.json", ".idea", ".claude/agents")
+#: What programs of the host obey in a home only, or not at all: protected where it exists.
+FREE = (".gitconfig", ".gitmodules", ".bash_profile", ".zshrc", ".zprofile", ".profile", ".ripgreprc")
 HOLDERS = (".git", ".claude")
 #: An index without entries. What no git would write does not stay (``test_inspection``).
 INDEX = "DIRC\0\0\0\2" + "\0" * 24
@@ -59,12 +54,30 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     },
     **{f"linking {name}": (_at(f"os.link({name!r}, 'twin'); write('twin')"), "EXDEV") for name in FILES},
     **{f"mode of {name}": (_at(f"os.chmod({name!r}, 0o777)"), "EROFS") for name in FILES},
-    **{f"making {name}": (_at(f"make({name!r})"), CANNOT_OPEN) for name in MISSING},
-    # Git would give up at a socket there: its placeholder is a file.
+    **{f"making {name}": (_at(f"make({name!r})"), "EISDIR" if name in DIRECTORIES else "EACCES") for name in MISSING},
+    **{
+        f"making a file in {name}": (
+            _at(f"os.makedirs({name!r}, exist_ok=True); make({name + '/file'!r})"),
+            "EACCES",
+        )
+        for name in DIRECTORIES
+    },
+    # Git would give up without it: its placeholder is a file.
     "making .git/config.worktree": (_at("make('.git/config.worktree')"), "EROFS"),
     **{f"making the directory {name}": (_at(f"os.mkdir({name!r})"), "EEXIST") for name in MISSING},
     **{f"making the link {name}": (_at(f"os.symlink('plain', {name!r})"), "EEXIST") for name in MISSING},
-    **{f"renaming to {name}": (_at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"), "EBUSY") for name in MISSING},
+    **{
+        f"renaming to {name}": (
+            _at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"),
+            "EISDIR" if name in DIRECTORIES else "EBUSY",
+        )
+        for name in MISSING
+    },
+    **{
+        f"renaming a directory to {name}": (_at(f"os.rename('folder', {name!r})"), "EBUSY")
+        for name in DIRECTORIES
+        if "/" not in name
+    },
     **{f"linking to {name}": (_at(f"os.link({_beside(name, 'plain')!r}, {name!r})"), "EEXIST") for name in MISSING},
     **{
         f"renaming {name} aside": (
@@ -92,8 +105,8 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     "replacing a protected link": (_at("os.rename('linked/plain', 'linked/.bashrc')"), "EBUSY"),
     "removing a protected link": (_at("os.unlink('linked/.bashrc')"), "EBUSY"),
     "renaming what holds a protected link": (_at("os.rename('linked', 'aside')"), "EBUSY"),
-    "a dangling protected link": (_at("make('dangling/.bashrc')"), CANNOT_OPEN),
-    "making what a dangling link leads to": (_at("make('dangling/nowhere')"), CANNOT_OPEN),
+    "a dangling protected link": (_at("make('dangling/.bashrc')"), "EACCES"),
+    "making what a dangling link leads to": (_at("make('dangling/nowhere')"), "EACCES"),
     "replacing a dangling link": (_at("os.unlink('dangling/.bashrc')"), "EBUSY"),
     "the directory that a .git link leads to": (_at("make('gitlink/real/hooks/pre-commit')"), "EROFS"),
     "through a .git link": (_at("make('gitlink/.git/hooks/pre-commit')"), "EROFS"),
@@ -134,6 +147,7 @@ WORK: dict[str, str] = {
     "a start-up file below": _at("os.mkdir('deep'); make('deep/.bashrc')"),
     "what nobody searches": _at("make('node_modules/pkg/.git/hooks/pre-commit')"),
     "below the search depth": _at("make('one/two/three/four/.bashrc')"),
+    **{f"making {name} where it is no home": _at(f"make({name!r})") for name in FREE},
     "a name that only begins so": _at("make('.bashrc2'); make('.gitignore'); make('.vscodeignore')"),
 }
 
@@ -236,20 +250,20 @@ def test_home_as_a_writable_root_keeps_its_start_up_files(ground: Ground) -> Non
 def test_the_writable_root_inside_another_is_protected_too(ground: Ground) -> None:
     inner = ground.project / "a" / "b" / "c" / "d" / "e"
     inner.mkdir(parents=True)
-    assert ground.bare(f"echo x > {inner}/.bashrc && rm {inner}/.bashrc").returncode == 0
+    assert ground.bare(f"echo x > {inner}/.mcp.json && rm {inner}/.mcp.json").returncode == 0
     sandbox = ground.sandbox(filesystem__allowWrite=(str(inner),))
-    assert sandbox.run(f"echo bad > {inner}/.bashrc").exit_code != 0
+    assert sandbox.run(f"echo bad > {inner}/.mcp.json").exit_code != 0
     sandbox.close()
     assert os.listdir(inner) == []
 
 
 def test_many_writable_roots_are_protected_at_once(ground: Ground) -> None:
-    """Each root has a dozen names that must stay missing; a session has to hold them all."""
+    """Each root has several names that must stay missing; a session has to hold them all."""
     roots = [ground.outside / f"{number:02}" for number in range(40)]
     for root in roots:
         root.mkdir()
     sandbox = ground.sandbox(filesystem__allowWrite=(f"{ground.outside}/*",))
-    line = 'echo > "$root/.bashrc" && echo "$root"; touch "$root/ok"'
+    line = 'echo > "$root/.mcp.json" && echo "$root"; touch "$root/ok"'
     done = sandbox.run(f"for root in {ground.outside}/*; do {line}; done")
     assert done.stdout == b""
     sandbox.close()

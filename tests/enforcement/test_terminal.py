@@ -7,8 +7,10 @@ import os
 import platform
 import pty
 import select
+import signal
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,6 +19,8 @@ from stockade.platforms.linux.syscalls import arch_of
 
 if TYPE_CHECKING:
     from tests.enforcement.conftest import Ground
+
+    from stockade.sandbox.blocking_process import BlockingProcess
 
 SCRIPT = """
 import errno, fcntl, struct, sys
@@ -157,3 +161,66 @@ def test_terminals_made_inside_are_the_sessions_own(ground: Ground) -> None:
     os.close(terminal)
     assert _tell(master) == ""
     os.close(master)
+
+
+LEADER = """
+import os
+print(os.getsid(0), os.getpgrp() == os.getpid(), os.tcgetpgrp(0) == os.getpid(), os.ttyname(0))
+os.close(os.open("/dev/tty", os.O_RDWR))
+"""
+
+
+def test_on_its_own_terminal_a_command_is_the_job_in_front(ground: Ground) -> None:
+    """Its first process leads the session, so that the kernel lets it be stopped, and can tell."""
+    with ground.sandbox().spawn([sys.executable, "-I", "-S", "-c", LEADER], pty=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.read() == b"1 True True /dev/pts/0\r\n"
+        assert process.wait(60).exit_code == 0
+
+
+@pytest.mark.parametrize("how", ["a key", "itself", "a signal of ours"])
+def test_a_stopped_command_is_told_of_and_goes_on(ground: Ground, how: str) -> None:
+    stop = "kill -STOP $$" if how == "itself" else "read word"
+    with ground.sandbox().spawn(f"echo up; {stop}; echo went on", pty=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\r\n"
+        if how == "a key":
+            process.stdin.write(b"\x1a")
+        elif how == "a signal of ours":
+            process.signal(signal.SIGTSTP)
+        _until(process, "stopped")
+        process.signal(signal.SIGCONT)
+        if how != "itself":
+            process.stdin.write(b"word\r")
+        assert b"went on\r\n" in process.stdout.read()
+        assert process.wait(60).exit_code == 0
+
+
+def _until(process: BlockingProcess, news: str) -> None:
+    deadline = time.monotonic() + 60
+    while news not in process.running.news:
+        assert time.monotonic() < deadline, process.running.news
+        assert process.poll() is None
+        time.sleep(0.01)
+
+
+def test_the_last_words_outlive_the_command(ground: Ground) -> None:
+    """They lie in the terminal until somebody reads them, though its session has ended."""
+    sandbox = ground.sandbox()
+    for size in (1, 4000, 9000):
+        with sandbox.spawn(f"printf '%0{size}d' 0; printf end", pty=True) as process:
+            assert process.stdout is not None
+            if size < 4000:
+                assert process.wait(60).exit_code == 0
+            assert process.stdout.read() == b"0" * size + b"end"
+
+
+def test_a_terminal_that_is_hung_up_ends_what_runs_on_it(ground: Ground) -> None:
+    line = "trap 'echo heard >heard; exit 3' HUP; echo up; while :; do sleep 0.01; done"
+    with ground.sandbox().spawn(line, pty=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\r\n"
+        process.close()
+        assert process.wait(60).exit_code == 3
+    assert (ground.project / "heard").exists()

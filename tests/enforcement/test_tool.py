@@ -314,21 +314,30 @@ def test_a_lock_that_asks_for_each_command_is_undone_by_no_rule(stage: Stage, ru
     assert not (stage.project / "made").exists()
 
 
-def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage) -> None:
+@pytest.mark.parametrize("there", [False, True], ids=["no folder", "folder"])
+def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage, *, there: bool) -> None:
+    """It is written at once, unless the folder is there: then the missing file is held as long as a command runs."""
     person = Person(ApprovalAnswer(ApprovalChoice.ALWAYS, ("id:*",)))
     local = stage.project / ".stockade" / "settings.local.json"
+    kept = {"permissions": {"allow": ["Bash(id:*)"]}}
+    if there:
+        local.parent.mkdir()
 
     async def script(tool: ShellTool) -> None:
-        await tool.run(ShellCall("sleep 300", run_in_background=True))
+        tries = f"until echo {{}} > {local}; do sleep 0.05; done 2>/dev/null; touch wrote; sleep 300"
+        await tool.run(ShellCall(tries, run_in_background=True))
         call = ShellCall("id -u", dangerously_disable_sandbox=True)
         first = await tool.run(call)
-        assert "the answer holds for this session, and is written when no command runs inside" in first.notes
+        waits = "the answer holds for this session, and is written when no command runs inside"
+        assert first.notes == (waits if there else f"kept in {local}: allowed from now on: Bash(id:*)",)
         assert (await tool.run(call)).approval.by == "allow rule"
         assert (await tool.child("helper").run(ShellCall("id -g"))).approval.by == "allow rule"
-        assert not local.exists()
+        assert there or json.loads(local.read_text()) == kept
+        assert (await tool.run(ShellCall(f"echo {{}} > {local}"))).exit_code != 0
 
     stage.play(script, person)
-    assert json.loads(local.read_text()) == {"permissions": {"allow": ["Bash(id:*)"]}}
+    assert json.loads(local.read_text()) == kept
+    assert not (stage.project / "wrote").exists(), "the command that ran all the while has a cover over it"
 
 
 def test_the_report_of_the_directory_is_no_way_to_the_hosts_files(stage: Stage) -> None:

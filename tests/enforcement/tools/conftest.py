@@ -48,6 +48,8 @@ class Bench:
             "LANG": "C.UTF-8",
             "USER": "ada",
             "SHELL": "/bin/bash",
+            # Outside of home, which tests compare before and after.
+            "XDG_CACHE_HOME": str(root / "caches"),
         } | _GIT
         #: The interpreter that these tests run on, which is there for every user who runs them.
         self.python = os.path.realpath(sys.executable)

@@ -66,7 +66,9 @@ def test_a_virtual_environment_and_pip_install_of_a_local_wheel(tools_bench: Ben
     done = tools_bench.run(f"env/bin/pip install --no-index --disable-pip-version-check {wheel}")
     assert (done.exit_code, done.stderr) == (0, b"")
     assert tools_bench.good("env/bin/tiny") == "tiny runs\n"
-    assert tools_bench.good("env/bin/pip cache dir") == f"{tools_bench.sandbox().temporary}/cache/pip\n"
+    cache = tools_bench.good("env/bin/pip cache dir")
+    assert cache == tools_bench.good('echo "$XDG_CACHE_HOME/pip"')
+    assert cache.startswith(f"{tools_bench.root}/caches/stockade-projects/project-")
     tools_bench.good("env/bin/pip uninstall --yes --quiet tiny")
     assert os.listdir(tools_bench.home) == [wheel.name]
 

@@ -79,7 +79,7 @@ def tools_machine(tools_bench: Bench) -> Iterator[Machine]:
     ],
 )
 def test_what_is_not_set_is_not_needed(tools_machine: Machine, without: str, variables: dict[str, str]) -> None:
-    line = 'echo ok && touch "$TMPDIR/x" && { echo evil >.bashrc || echo refused; } 2>/dev/null'
+    line = 'echo ok && touch "$TMPDIR/x" && { echo evil >.mcp.json || echo refused; } 2>/dev/null'
     done = tools_machine.run(line, without=without, **variables)
     assert (done.returncode, done.stdout) == (0, "ok\nrefused\n"), done.stderr
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from tests.enforcement.tools.conftest import Bench
 
 CONTENT = "hello\n"
+#: What covers hold inside, as long as a command runs; git ignores it.
+COVERS = "".join(f"!! {name}/.gitignore\n" for name in (".claude", ".idea", ".mcp.json", ".vscode"))
 
 
 class Repository:
@@ -115,13 +117,29 @@ def test_a_clone_of_a_repository_that_cannot_be_written(tools_repository: Reposi
         pytest.param("git gc -q --prune=now && git fsck && git log --format=%s", "first\n", id="gc and fsck"),
         pytest.param("rm file && git checkout -q -- file && cat file", CONTENT, id="checkout of a file"),
         pytest.param("git tag -a v1 -m one && git describe", "v1\n", id="tag"),
-        pytest.param("mkdir x && touch x/y && git clean -fdxq && ls -I refs", "file\n", id="clean"),
+        pytest.param("mkdir x && touch x/y && git clean -fdq && ls -I refs", "file\n", id="clean"),
         pytest.param("git mv file name && git commit -qm moved && git grep -n hello", "name:1:hello\n", id="mv, grep"),
     ],
 )
 def test_daily_work_in_the_repository_of_the_project(tools_repository: Repository, line: str, expected: str) -> None:
     assert tools_repository.bench.good(line) == expected
-    assert tools_repository.bench.good("git status --porcelain --ignored -uall | grep -vE ' (new|file)$' || true") == ""
+    rest = "git status --porcelain --ignored -uall | grep -vE ' (new|file)$' || true"
+    assert tools_repository.bench.good(rest) == COVERS
+    tools_repository.bench.close()
+    assert [line for line in tools_repository.status().splitlines() if line[3:] not in ("new", "file")] == []
+
+
+def test_clean_of_ignored_files_removes_all_but_covers_and_says_so(tools_repository: Repository) -> None:
+    """With ``-x`` git does not walk past them; it goes on, and ends with 1."""
+    (tools_repository.path / ".gitignore").write_text("built\n")
+    tools_repository.host("add", ".gitignore")
+    done = tools_repository.bench.run("mkdir x built && touch x/y built/z && git clean -fdxq")
+    assert done.exit_code == 1
+    covers = [line.removeprefix("!! ") for line in COVERS.splitlines()]
+    said = [f"warning: failed to remove {cover}: Permission denied" for cover in covers]
+    assert done.stderr.decode().splitlines() == said
+    tools_repository.bench.close()
+    assert _names(tools_repository.path) == {".git", ".gitignore", "file"}
 
 
 def test_no_ghost_files_are_seen_by_git_inside_or_on_the_host_while_commands_run(
@@ -139,12 +157,13 @@ def test_no_ghost_files_are_seen_by_git_inside_or_on_the_host_while_commands_run
     watcher = threading.Thread(target=watch)
     watcher.start()
     try:
-        inside = [bench.good("git status --porcelain -uall --ignored; sleep 0.05") for _ in range(20)]
+        inside = [bench.good("git status --porcelain -uall; sleep 0.05") for _ in range(20)]
+        ignored = bench.good("git status --porcelain -uall --ignored")
         bench.good("git add -A && git diff --cached --exit-code")
     finally:
         over.set()
         watcher.join()
-    assert set(inside) == {""}
+    assert (set(inside), ignored) == ({""}, COVERS)
     assert len(seen) > 5
     assert set(seen) == {""}
     bench.close()
