@@ -38,6 +38,8 @@ class Lookout:
         self._rules: FileRules | None = None
         self._memory: Memory | None = None
         self._stages: Stages | None = None
+        #: The plan that was last found to have no repository left halfway.
+        self._whole: Plan | None = None
 
     # Before a command
 
@@ -45,10 +47,13 @@ class Lookout:
         """Return the plan for the disk as it is now. Raises if a rule cannot be enforced."""
         self.inspector.prepare()
         plan = self._plan(rules, once=once)
+        if plan is self._whole:
+            return plan  # a repository that is left halfway changes what a plan is made of
         halfway = [
             mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE and _halfway(mount.path)
         ]
         if not halfway:
+            self._whole = plan
             return plan
         from stockade.platforms.linux.staging import recover
 

@@ -16,16 +16,9 @@ _PAGE = 4096
 LONGEST_PATH = 4096
 _USUAL = 256
 
-_libc = ctypes.CDLL(None, use_errno=True)
-
-
-class _Part(ctypes.Structure):
-    _fields_ = (("start", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-_read = _libc.process_vm_readv
-_read.restype = ctypes.c_ssize_t
-_read.argtypes = (
+libc = ctypes.CDLL(None, use_errno=True)
+#: What both calls take: a process, parts here and parts there, each with their number, and flags.
+ARGUMENTS = (
     ctypes.c_int,
     ctypes.c_void_p,
     ctypes.c_ulong,
@@ -34,10 +27,21 @@ _read.argtypes = (
     ctypes.c_ulong,
 )
 
+
+class Part(ctypes.Structure):
+    """A part of some process's memory, ``struct iovec``."""
+
+    _fields_ = (("start", ctypes.c_void_p), ("length", ctypes.c_size_t))
+
+
+_read = libc.process_vm_readv
+_read.restype = ctypes.c_ssize_t
+_read.argtypes = ARGUMENTS
+
 # Made once: the way through here is taken with every call that changes a file.
 _buffer = ctypes.create_string_buffer(_PAGE)
-_here = _Part(ctypes.addressof(_buffer), _PAGE)
-_there = _Part(0, 0)
+_here = Part(ctypes.addressof(_buffer), _PAGE)
+_there = Part(0, 0)
 _here_at = ctypes.addressof(_here)
 _there_at = ctypes.addressof(_there)
 

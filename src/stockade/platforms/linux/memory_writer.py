@@ -10,31 +10,19 @@ import ctypes
 import os
 from errno import EFAULT
 
-_libc = ctypes.CDLL(None, use_errno=True)
+from stockade.platforms.linux.memory_reader import ARGUMENTS, Part, libc
 
-
-class _Part(ctypes.Structure):
-    _fields_ = (("start", ctypes.c_void_p), ("length", ctypes.c_size_t))
-
-
-_write = _libc.process_vm_writev
+_write = libc.process_vm_writev
 _write.restype = ctypes.c_ssize_t
-_write.argtypes = (
-    ctypes.c_int,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_void_p,
-    ctypes.c_ulong,
-    ctypes.c_ulong,
-)
+_write.argtypes = ARGUMENTS
 
 
 def write_bytes(process: int, address: int, content: bytes) -> None:
     """Write all of it, or raise ``OSError`` as the kernel would for the caller; then a part may be there."""
     if not content:
         return
-    here = _Part(ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value, len(content))
-    there = _Part(address, len(content))
+    here = Part(ctypes.cast(ctypes.c_char_p(content), ctypes.c_void_p).value, len(content))
+    there = Part(address, len(content))
     written: int = _write(process, ctypes.addressof(here), 1, ctypes.addressof(there), 1, 0)
     if written != len(content):
         number = ctypes.get_errno() if written < 0 else EFAULT
