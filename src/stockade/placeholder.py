@@ -9,8 +9,8 @@ There are three shapes, and each does the least harm to what programs of the hos
 - A *node*, a socket that nobody may open, for all else: above all for ``refs``, ``objects`` and ``HEAD``, since a
   directory of that name could make a repository of the one that holds it.
 
-Empty directories and files are told from a user's own by their time of change, an odd moment long ago. Whoever writes
-them changes it, and then they are no placeholders any more. A command can give a directory that time, too, but nothing
+The time of change of empty directories and files, an odd moment long ago, marks them as ours. A program that writes one
+changes that time, and then it is no placeholder any more. A command can give a directory that time, too, but nothing
 in it escapes: only an empty directory is a placeholder. While one is made it has a mode that no other directory has.
 An empty ``.git`` is a placeholder in any case, and so is one that holds only a stage: to git neither is a repository.
 

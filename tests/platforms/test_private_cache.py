@@ -12,7 +12,7 @@ from stockade.errors import UnavailableError
 from stockade.platforms.private_cache import CACHE, PROJECT, PrivateCache, caches_directory, folders, user_caches
 
 
-def _hold(home: Path, project: str = "/work/project") -> PrivateCache:
+def _hold(home: Path, project: str = "/w/project") -> PrivateCache:
     return PrivateCache.hold(project, str(home), {})
 
 
@@ -22,7 +22,7 @@ def test_it_is_private_and_says_whose_it_is(tmp_path: Path) -> None:
     assert cache.base == caches_directory(str(tmp_path), {}) == str(tmp_path.resolve() / ".cache/stockade-projects")
     assert path.parent.parent == Path(cache.base)
     assert {stat.S_IMODE(place.stat().st_mode) for place in (path, path.parent, path.parent.parent)} == {0o700}
-    assert (path.parent / PROJECT).read_text() == "/work/project"
+    assert (path.parent / PROJECT).read_text() == "/w/project"
     cache.release()
 
 
@@ -56,7 +56,7 @@ def test_sessions_that_begin_and_end_at_once_do_not_take_it_from_each_other(tmp_
     def begin_and_end(number: int) -> None:
         try:
             for _ in range(100):
-                _hold(tmp_path, f"/work/{number}").release()
+                _hold(tmp_path, f"/w/{number}").release()
         except Exception as error:  # noqa: BLE001 - whatever it is, the test says it
             failures.append(error)
 
@@ -90,7 +90,7 @@ def test_it_cannot_be_locked_for_removal_while_it_is_held(tmp_path: Path) -> Non
 
 def test_a_project_with_the_same_name_and_hash_gets_another(tmp_path: Path) -> None:
     cache = _hold(tmp_path)
-    (Path(cache.path).parent / PROJECT).write_text("/work/another")
+    (Path(cache.path).parent / PROJECT).write_text("/w/another")
     other = _hold(tmp_path)
     assert other.path == f"{os.path.dirname(cache.path)}-1/{CACHE}"
     other.release()
@@ -135,7 +135,7 @@ def test_a_place_that_others_may_write_is_not_used(tmp_path: Path) -> None:
 @pytest.mark.parametrize("home", ["", "/proc", "/nonexistent/home"])
 def test_without_a_place_it_is_said(home: str) -> None:
     with pytest.raises(UnavailableError):
-        PrivateCache.hold("/work/project", home, {})
+        PrivateCache.hold("/w/project", home, {})
 
 
 def test_where_caches_are() -> None:
@@ -146,7 +146,7 @@ def test_where_caches_are() -> None:
 
 def test_names_are_plain_and_of_a_bounded_length() -> None:
     assert folders("/")[0].startswith("root-")
-    name = folders("/work/.a b\n" + "x" * 300)[0]
+    name = folders("/w/.a b\n" + "x" * 300)[0]
     assert name.startswith("a_b_xxx")
     assert len(name) < 60
     assert folders("/a/x")[0] != folders("/b/x")[0]

@@ -79,7 +79,7 @@ class Reader:
     def split(self, words: Sequence[str]) -> tuple[list[str], list[str]]:
         """Part our own words from the command's, which begin with the first that is no option, or behind ``--``.
 
-        A word that looks like an option of ours and is none is ours, and the last one: ``Parser`` says what is wrong.
+        An unknown word with a dash in front counts as ours, and ends the search: ``Parser`` says what is wrong with it.
         """
         at = 0
         while at < len(words) and words[at].startswith("-") and words[at] not in {"-", "--"}:

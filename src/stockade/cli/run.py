@@ -66,7 +66,7 @@ def on_own_terminal(options: Options) -> tuple[int, ...]:
         return (0, 1, 2) if options.terminal else ()
     found = tuple(filter(os.isatty, (0, 1, 2)))
     is_one = len({os.fstat(stream).st_rdev for stream in found}) == 1
-    # Who begins behind its terminal, as in a pipeline, is told of by the Linux helpers alone.
+    # Only the Linux helpers tell of a command that begins behind its terminal, as in a pipeline.
     return found if is_one and (len(found) == len((0, 1, 2)) or sys.platform == "linux") else ()
 
 
