@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from stockade import BlockingSandbox, load_policy
 from stockade.platforms.runtime_directory import runtime_directory
 from stockade.policy.files import Access, Reason, judge
 from stockade.policy.places import Disk
@@ -277,6 +278,22 @@ def test_a_project_below_is_the_real_one(host: Host) -> None:
     assert not (project / "closed").exists() or not (project / "closed").is_file()
 
 
+def test_on_the_way_to_a_project_below_nothing_is_held_and_the_host_has_no_settings_of_a_commands_making(
+    host: Host,
+) -> None:
+    project = host.folder / "project"
+    (project / ".stockade").mkdir(parents=True)
+    settings = project / ".stockade" / "settings.json"
+    settings.write_text("{}")
+    with BlockingSandbox(load_policy(project)) as sandbox:
+        line = f"ls -A ..; mkdir -p ../.claude && echo x > ../.claude/settings.json; echo x > {settings}"
+        done = _run(sandbox, line)
+    assert done.stdout.split() == [b"file", b"folder", b"link", b"project", b"secret"]
+    assert done.exit_code != 0
+    assert settings.read_text() == "{}"
+    assert not (host.folder / ".claude").exists()
+
+
 def test_own_sockets_and_pipes_connect_commands_of_a_session(host: Host) -> None:
     name = f"/tmp/{os.urandom(6).hex()}"
     sandbox = host.sandbox()
@@ -347,7 +364,7 @@ def test_every_socket_of_the_host_is_reached_where_the_policy_opens_all(host: Ho
 
 
 #: Prints where what commands write in /tmp lies on the host.
-UPPER = """sed -n 's,.* /tmp .*upperdir=\\([^\\,]*\\)/0/upper.*,\\1,p' /proc/self/mountinfo"""
+UPPER = """sed -n 's,.* /tmp .*upperdir=\\([^\\,]*\\)/upper0.*,\\1,p' /proc/self/mountinfo"""
 
 
 def test_it_is_gone_with_the_session_whatever_is_in_it(host: Host) -> None:
@@ -358,7 +375,7 @@ def test_it_is_gone_with_the_session_whatever_is_in_it(host: Host) -> None:
         "; mkdir /tmp/many; cd /tmp/many; seq 3000 | xargs touch; ls | wc -l"
     )
     assert _run(sandbox, line).stdout == b"3000\n"
-    assert (layers / "0" / "upper" / "many").is_dir()
+    assert (layers / "upper0" / "many").is_dir()
     assert _run(sandbox, f"ls {layers}").exit_code != 0
     sandbox.close()
     assert not layers.exists()
@@ -381,7 +398,7 @@ def test_it_is_gone_after_its_owner_was_killed(host: Host) -> None:
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment) as owner:
         assert owner.stdout is not None
         layers = Path(owner.stdout.readline().decode().strip())
-        assert (layers / "0" / "upper" / "a" / "b" / "c").read_text() == "x\n"
+        assert (layers / "upper0" / "a" / "b" / "c").read_text() == "x\n"
         os.kill(owner.pid, signal.SIGKILL)
     deadline = time.monotonic() + PATIENCE
     while layers.exists():

@@ -154,6 +154,28 @@ def test_a_private_place_is_written_unless_a_rule_is_about_it(
 
 
 @pytest.mark.parametrize(
+    ("file", "reason"),
+    [
+        pytest.param("p/.stockade/settings.json", Reason.PRIVATE, id="commands-write-a-copy"),
+        pytest.param("p/w/.stockade/settings.json", Reason.DENIED_WRITE, id="in-a-root-it-is-the-hosts"),
+        pytest.param("w/link/settings.json", Reason.DENIED_WRITE, id="by-a-link-in-a-root"),
+        pytest.param("p/to-root/settings.json", Reason.DENIED_WRITE, id="by-a-link-to-a-root"),
+        pytest.param("p/s/settings.json", Reason.DENIED_WRITE, id="a-re-allow-shows-the-hosts"),
+    ],
+)
+def test_settings_files_in_a_private_place_need_no_guard(tmp_path: Path, file: str, reason: Reason) -> None:
+    top = tmp_path.resolve()
+    for name in ("w", "p", "p/s", "p/w"):
+        (top / name).mkdir()
+    (top / "w" / "link").symlink_to("../p")
+    (top / "p" / "to-root").symlink_to("../w")
+    setup = Setup(write_allow=("../p/w",), read_deny=("../p/s",), read_allow=("../p/s/settings.json",))
+    guarded = Sourced(PathPattern.literal(f"{top}/{file}"), Origin(Layer.DEFAULTS))
+    rules = setup.rules(top).but(private=f"{top}/p", write_deny=(guarded,))
+    assert judge(rules, WRITE, f"{top}/{file}", Disk()).reason is reason
+
+
+@pytest.mark.parametrize(
     ("setup", "access", "path", "reason"),
     [
         pytest.param(PLAIN, READ, "/etc/hostname", Reason.OPEN, id="reading-is-open"),

@@ -38,7 +38,7 @@ _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 #: So many directories are listed below one; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
 #: So many known repositories are searched for links by one look, if others told of every other change.
-_AT_ONCE: Final = 12
+_AT_ONCE: Final = 6
 #: Nanoseconds; the clock of file systems has ticks of up to ten milliseconds.
 _TICK: Final = 20_000_000
 #: Git writes elsewhere in a repository, or they are looked at by themselves.

@@ -153,39 +153,46 @@ def _remove(path: str, top: int) -> None:
         return
     prefix = f".{os.urandom(6).hex()}-"  # commands chose the names that are there, and cannot have foreseen this one
     with suppress(OSError):
-        while names := _names(top):
-            for name in names:
-                number = _remove_entry(top, name, prefix, number)
+        while entries := _entries(top):
+            for name, is_directory in entries:
+                number = _remove_entry(top, name, prefix, number, is_directory=is_directory)
         os.rmdir(path)
 
 
-def _remove_entry(top: int, name: str, prefix: str, number: int) -> int:
+def _remove_entry(top: int, name: str, prefix: str, number: int, *, is_directory: bool) -> int:
     """Remove a file, or a directory after its own directories were drawn up; return the next free number."""
-    if not _is_directory(top, name):
+    if not is_directory:
         os.unlink(name, dir_fd=top)
+        return number
+    if _is_removed(name, top):
         return number
     with suppress(OSError):
         os.chmod(name, 0o700, dir_fd=top)
     folder = os.open(name, _FLAGS, dir_fd=top)
     try:
-        for inner in _names(folder):
-            if _is_directory(folder, inner):
+        for inner, is_inner_directory in _entries(folder):
+            if not is_inner_directory:
+                os.unlink(inner, dir_fd=folder)
+            elif not _is_removed(inner, folder):
                 with suppress(OSError):
                     os.chmod(inner, 0o700, dir_fd=folder)  # a directory moves only if it can be written
                 os.rename(inner, f"{prefix}{number}", src_dir_fd=folder, dst_dir_fd=top)
                 number += 1
-            else:
-                os.unlink(inner, dir_fd=folder)
     finally:
         os.close(folder)
     os.rmdir(name, dir_fd=top)
     return number
 
 
-def _names(folder: int) -> list[str]:
+def _is_removed(name: str, folder: int) -> bool:
+    """Remove a directory if it is empty: many are, and nothing else must be known of it then."""
+    try:
+        os.rmdir(name, dir_fd=folder)
+    except OSError:
+        return False
+    return True
+
+
+def _entries(folder: int) -> list[tuple[str, bool]]:
     with os.scandir(folder) as entries:
-        return [entry.name for entry in entries]
-
-
-def _is_directory(folder: int, name: str) -> bool:
-    return stat.S_ISDIR(os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode)
+        return [(entry.name, entry.is_dir(follow_symlinks=False)) for entry in entries]

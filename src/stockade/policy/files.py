@@ -81,11 +81,15 @@ class FileRules(Value):
     closed: str = ""
 
     @property
+    def lifted_names(self) -> frozenset[str]:
+        """The protected names that the settings give up."""
+        return self.lifted | CONFIGS if self.allow_git_config else self.lifted
+
+    @property
     def search(self) -> Search:
         """How protected names are looked for, before anything was looked up on a disk."""
-        names = self.lifted | CONFIGS if self.allow_git_config else self.lifted
         said = tuple(rule.value.static_prefix for rule in self.write_allow)
-        return Search(self.search_depth, names, (self.home, *self.homes), said=said)
+        return Search(self.search_depth, self.lifted_names, (self.home, *self.homes), said=said)
 
 
 class Access(Enum):
@@ -230,7 +234,7 @@ class Ground(Value):
             return verdict.but(reason=Reason.DENIED_WRITE, rule=denied.rule, remedy=remedy)
         store = self._store_of(trail.place)
         if self.root_of(trail.place) is None and store is None:
-            if self._is_private(trail.place):
+            if self.is_private(trail.place):
                 return self._holds_denied(trail.place, verdict) or verdict.but(allowed=True, reason=Reason.PRIVATE)
             barred = protected_by(trail.place, trail.place, self.search, places)
             remedy = file_remedy.for_outside(trail.place, barred, self.search.homes)
@@ -266,7 +270,7 @@ class Ground(Value):
             return verdict.but(reason=Reason.PROTECTED, protected_name=name, remedy=remedy)
         return self._holds_denied(place, verdict)
 
-    def _is_private(self, place: str) -> bool:
+    def is_private(self, place: str) -> bool:
         """Tell whether a place lies in the session's private one; what a re-allow shows again is the host's own."""
         return bool(self.private) and is_at_or_below(place, self.private) and not _matches(self.read_deny, place)
 
@@ -309,6 +313,7 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
         read_allow=_allows(rules.read_allow, widest, places),
         private=private_place(rules, places),
     )
+    ground = ground.but(write_deny=tuple(reach for reach in ground.write_deny if not _is_moot(reach, ground)))
     if not search:
         return ground
     ground = with_git_links(ground, places)
@@ -318,6 +323,15 @@ def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     found += (protection for store in ground.stores for protection in find_in_store(store, places))
     found += led_to(roots, found, ground.search, rules.home, places)
     return ground.but(protections=tuple(dict.fromkeys((*own, *lifted(found, ground.search)))))
+
+
+def _is_moot(reach: Reach, ground: Ground) -> bool:
+    """Tell whether a settings file lies in the private place: the host never reads what commands write there."""
+    path = reach.rule.value.path
+    if not ground.private or not is_at_or_below(path, ground.private) or reach.rule.origin.layer is not Layer.DEFAULTS:
+        return False
+    is_plain = all(form.path == path for form in reach.forms)
+    return is_plain and ground.root_of(path) is None and ground.is_private(path)
 
 
 def private_place(rules: FileRules, places: Places) -> str:

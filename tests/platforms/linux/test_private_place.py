@@ -65,18 +65,18 @@ def test_what_is_written_lies_in_the_layer_and_the_directory_stays_as_it_was(low
 
     assert _inside(act) == b"0o41777"
     assert (lower / "file").read_text() == "host"
-    assert (source / "0" / "upper" / "file").read_text() == "mine"
+    assert (source / "upper0" / "file").read_text() == "mine"
 
 
 def test_layers_are_never_used_twice(lower: Path, source: Path) -> None:
-    (source / "0").mkdir()
+    (source / "work0").mkdir()
 
     def act() -> bytes:
         mount, why = private_place.make(os.fsencode(lower), os.fsencode(source))
         return _write(mount) + why
 
     assert _inside(act) == b"0o41777"
-    assert [path.name for path in (source / "1" / "upper").iterdir()] == ["file"]
+    assert [path.name for path in (source / "upper1").iterdir()] == ["file"]
 
 
 def test_where_the_disk_cannot_hold_the_layer_memory_does(lower: Path, tmp_path: Path) -> None:

@@ -76,14 +76,14 @@ class Builder:
         work = _Work(message.Build.read(packet), self.identity.capabilities, view)
         terminals, holder = entered or self.join_session(packet.descriptors[: work.build.shared])
         self.share(work.build.host_ports, new=first)
+        # While the keeper makes its part.
+        private = self.take_private(work, packet.descriptors[work.build.shared :][: work.build.private])
         material = self.keeper.receive()
         if material is None:
             holder.wait()
             return None
         self.step = b"mount"
         devices, covers, door, masks = self.take(material, work)
-        given = packet.descriptors[work.build.shared :][: work.build.private]
-        private = self.take_private(work, given)
         tree.build(work.places, devices, terminals, masks, covers, private)
         self.step = b"launcher"
         pid = os.fork()

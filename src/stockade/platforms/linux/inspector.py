@@ -238,7 +238,7 @@ class Inspector:
         from stockade.filesystem.inspection import Ground
         from stockade.policy.protected_names import CONFIGS
 
-        lifted = rules.search.lifted
+        lifted = rules.lifted_names
         return Ground(
             depth=rules.search_depth,
             configs=lifted >= CONFIGS,

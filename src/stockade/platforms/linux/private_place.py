@@ -46,12 +46,12 @@ def make(target: bytes, source: bytes) -> tuple[int, bytes]:
 
 def _on_disk(target: bytes, source: bytes) -> int:
     for number in range(_MOST_LAYERS):
-        layers = b"%b/%d" % (source, number)
+        upper, work = b"%b/upper%d" % (source, number), b"%b/work%d" % (source, number)
         try:
-            os.mkdir(layers, 0o700)
+            os.mkdir(work, 0o700)
         except FileExistsError:
             continue  # of a jail that could not be built
-        return _of_layers(target, layers)
+        return _of_layers(target, upper, work)
     raise FileExistsError(source)
 
 
@@ -60,14 +60,14 @@ def in_memory(target: bytes) -> int:
     options = ((b"mode", b"0700"), (b"size", _MEMORY))
     memory = kernel.new_filesystem(b"tmpfs", options, _ATTRIBUTES)
     try:
-        return _of_layers(target, b"/proc/self/fd/%d" % memory)
+        upper, work = b"/proc/self/fd/%d/upper" % memory, b"/proc/self/fd/%d/work" % memory
+        os.mkdir(work, 0o700)
+        return _of_layers(target, upper, work)
     finally:
         os.close(memory)
 
 
-def _of_layers(target: bytes, layers: bytes) -> int:
-    upper, work = layers + b"/upper", layers + b"/work"
-    os.mkdir(work, 0o700)
+def _of_layers(target: bytes, upper: bytes, work: bytes) -> int:
     os.mkdir(upper, 0o700)
     os.chmod(upper, stat.S_IMODE(os.stat(target).st_mode))
     options = (
