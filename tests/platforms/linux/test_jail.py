@@ -94,3 +94,26 @@ def test_a_jail_is_not_closed_by_a_fork_of_its_owner(tmp_path: Path) -> None:
         assert answer.status == 0
     finally:
         jail.close()
+
+
+def test_when_it_is_finished_no_command_lives_and_closing_it_leaves_no_child(tmp_path: Path) -> None:
+    jail = Jail.start()
+    jail.build(JailSpec((Mount("writable", str(tmp_path.resolve())),)))
+    jail.wait_ready()
+    reader, writer = os.pipe()
+    jail.run(Request(("/bin/sleep", "60"), {}, "/"), (0, writer, 2))
+    os.close(writer)
+    jail.finish()
+    assert os.read(reader, 1) == b""  # nobody has the other end any more
+    os.close(reader)
+    jail.close()
+    jail.close()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(jail.pid, os.WNOHANG)
+
+
+def test_a_jail_that_was_never_ready_is_closed_when_it_is_finished() -> None:
+    jail = Jail.start()
+    jail.finish()
+    with pytest.raises(ChildProcessError):
+        os.waitpid(jail.pid, os.WNOHANG)

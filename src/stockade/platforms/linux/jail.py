@@ -161,6 +161,7 @@ class Jail:
         self.shared: tuple[int, ...] = ()
         self.entrances: tuple[tuple[str, int], ...] = ()
         self._state: State = "new"
+        self._unreaped = False
 
     @classmethod
     def start(cls, leavings: str = "", passage: Passage | None = None, *, first: bool = True) -> Jail:
@@ -328,11 +329,22 @@ class Jail:
 
     def close(self) -> None:
         """End everything and wait for it; may be called again. A fork of the owner only lets go of its copies."""
+        self.finish()
+        if self._unreaped:
+            self._unreaped = False
+            with suppress(ChildProcessError):  # the program may reap its children by itself
+                os.waitpid(self.pid, 0)
+        for process in self._launcher:
+            os.close(process)
+        self._launcher = ()
+
+    def finish(self) -> None:
+        """End every command, and wait for that; the keeper goes a moment later, and ``close`` waits for it."""
         if self._state == "closed":
             return
         self._state = "closed"
-        own = os.getpid() == self._owner
-        if own:
+        self._unreaped = os.getpid() == self._owner
+        if self._unreaped:
             # The end of the channel alone would not do: a fork of this process may hold a copy of it.
             with suppress(OSError):
                 self._channel.send(Packet(message.CLOSE, 0), wait=False)
@@ -341,14 +353,11 @@ class Jail:
             os.close(descriptor)
         self.private = ()
         self._close_shared()
-        if own:
+        if self._unreaped:
             self._wait_for_launcher(_PATIENCE)
-            with suppress(ChildProcessError):  # the program may reap its children by itself
-                os.waitpid(self.pid, 0)
             self._wait_for_launcher(None)
-        for process in self._launcher:
-            os.close(process)
-        self._launcher = ()
+        if not self._launcher:
+            self.close()  # of a jail that was never ready, only the keeper knows when it has ended
 
     def _wait_for_launcher(self, seconds: float | None) -> None:
         """Wait until the launcher is dead, and with it every command; if it does not end by itself, end it.

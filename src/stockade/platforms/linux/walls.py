@@ -457,10 +457,13 @@ class LinuxWalls:
         descriptor = cell.jail.fileno()
         self._poll.unregister(descriptor)
         del self._cells[descriptor]
-        cell.jail.close()
-        if cell.active or self._lookout.has_stages():
-            self._inspect(0)
-        self._lookout.let_go(cell.lease, self._cells.values())
+        try:
+            cell.jail.finish()
+            if cell.active or self._lookout.has_stages():
+                self._inspect(0)
+            self._lookout.let_go(cell.lease, self._cells.values())
+        finally:
+            cell.jail.close()
 
 
 def _sockets(policy: SandboxPolicy) -> tuple[tuple[PathPattern, ...], tuple[PathPattern, ...], tuple[str, ...]]:
