@@ -225,6 +225,27 @@ def test_what_is_there_before_is_there_after(ground: Ground, kind: str) -> None:
     assert {path: path.lstat().st_mode for path in place.rglob("*")} == before
 
 
+@pytest.mark.parametrize("explicit", [False, True])
+@pytest.mark.parametrize("kind", ["an empty project", "a repository with a file in it"])
+def test_the_names_that_appear_are_those_of_the_documentation(ground: Ground, kind: str, *, explicit: bool) -> None:
+    rows = (Path(__file__).parents[2] / "SECURITY.md").read_text().splitlines()
+    cells = next(row for row in rows if row.startswith(f"| {kind} |")).split("|")
+    host = {name.strip("`") for name in cells[2].split()} - ({"refs"} if explicit else set())
+    if explicit:
+        (ground.home / ".gitconfig").write_text("[safe]\n\tbareRepository = explicit\n")
+    own: set[str] = set()
+    if "repository" in kind:
+        assert ground.bare("git init -q && touch file").returncode == 0
+        own = {".git", "file"}
+    inside: set[str] = set() if cells[3].strip() == "nothing" else host
+    policy = stockade.load_policy(ground.project, environ=os.environ | {"HOME": str(ground.home)})
+    policy = policy.but(files=policy.files.but(homes=()))  # the user database knows another home, with settings of git
+    with stockade.BlockingSandbox(policy) as sandbox, _running(sandbox):
+        assert set(os.listdir(ground.project)) == host | own
+        assert set(sandbox.run("ls -A").stdout.decode().split()) == inside | own
+    assert set(os.listdir(ground.project)) == own
+
+
 @pytest.mark.parametrize("sessions", [1, 3])
 def test_what_a_command_disguises_as_a_placeholder_is_set_aside(ground: Ground, sessions: int) -> None:
     """The time of an empty directory says that nothing is there. A command can set it, too, and fill it afterwards."""
