@@ -397,6 +397,43 @@ def test_a_repository_that_the_host_made_meanwhile_stays_the_hosts(empty: Empty)
     assert (kept[0] / "HEAD").exists()
 
 
+def _back(remedy: str) -> str:
+    """Return the line that a remedy offers to be pasted."""
+    return remedy.partition("run: ")[2].partition("; beware")[0]
+
+
+def test_the_line_that_brings_one_back_works_beside_a_repository_of_the_hosts(empty: Empty) -> None:
+    with empty.sandbox() as sandbox:
+        with _going_on(sandbox, f"git init -q; {COMMIT}"):
+            empty.host("git init -q && git commit -q --allow-empty -m hosts")
+        told = [one for one in sandbox.violations if one.operation.value == "leave"]
+    (one,) = told
+    assert "beware" in one.remedy
+    empty.host(_back(one.remedy), check=True)
+    assert empty.host("git log --format=%s").split() == ["made"]
+    assert empty.host("git --git-dir=.git.host log --format=%s").split() == ["hosts"]
+
+
+REFUSED = {
+    "a pipe": f"git init -q; {COMMIT}; rm .git/HEAD; mkfifo .git/HEAD",
+    "a flood": f"git init -q; {COMMIT}; (cd .git && seq 1001 | xargs touch)",
+    "a name of ours": f"git init -q; {COMMIT}; mkdir .git/{NAME}",
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_line_that_brings_one_back_works_and_another_can_be_made_meanwhile(empty: Empty, name: str) -> None:
+    with empty.sandbox() as sandbox:
+        done = sandbox.run(PREPARE + REFUSED[name])
+        told = [one for one in done.violations if one.target == str(empty.project / ".git")]
+        assert len(told) == 1, done.violations
+        assert "beware" in told[0].remedy
+        assert sandbox.run("git init -q && git log").exit_code == 128  # a new one, without a commit
+    shutil.rmtree(empty.project / ".git")
+    empty.host(_back(told[0].remedy), check=True)
+    assert empty.host("git log --all --format=%s").split() == ["made"]
+
+
 def test_while_another_sandbox_is_at_work_the_repository_waits(empty: Empty) -> None:
     """A command of the other one may have a file of it open, and write it after we looked."""
     with empty.sandbox() as one, empty.sandbox() as other:

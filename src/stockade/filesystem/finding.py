@@ -12,12 +12,16 @@ Signature: TypeAlias = "tuple[int, int, int, int, int]"
 
 
 class Finding(Value):
-    """Something that was set aside: where it was, where it is now, and why; ``failure`` says why it was not."""
+    """Something that was set aside: where it was, where it is now, and why; ``failure`` says why it was not.
+
+    ``back`` is the line of a shell that takes it back, where to move it is not enough.
+    """
 
     path: str
     kept: str
     why: str
     failure: str = ""
+    back: str = ""
 
 
 def unseen(why: str) -> Finding:

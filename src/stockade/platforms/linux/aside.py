@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.platforms.backend import Report
 from stockade.policy.file_remedy import for_lifting
 
 if TYPE_CHECKING:
     from stockade.filesystem.finding import Finding
+
+
+_BEWARE: Final = "beware: git on the host then obeys its config and runs its hooks, so read these first"
 
 
 def report(ticket: int, finding: Finding) -> Report:
@@ -19,11 +22,18 @@ def report(ticket: int, finding: Finding) -> Report:
     if finding.kept:
         name = finding.kept.rpartition("/")[2]
         why = f'it was set aside as "{escape(name)}", for {finding.why}'
+        if finding.back:
+            return Report(ticket, "leave", finding.path, why=why, remedy=f"{way_back(finding.back)}; {_BEWARE}")
         back = f"to take it back, run: mv -nT -- {shell_word(finding.kept)} {shell_word(finding.path)}"
     else:
         why = f"it could not be set aside ({finding.failure}), and {finding.why}"
         back = "remove it before you use git, an editor or an agent there"
     return Report(ticket, "leave", finding.path, why=why, remedy=f"{_setting(finding.path)}; {back}")
+
+
+def way_back(line: str) -> str:
+    """Return a line of a shell that takes something back, with words."""
+    return f"to have it there after all, run: {line}"
 
 
 def _setting(path: str) -> str:

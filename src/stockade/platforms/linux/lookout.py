@@ -138,7 +138,8 @@ class Lookout:
         raised, found = self._stages.raise_up()
         found += self.inspector.look(last=last, made=[stage.holder for stage in raised])
         for stage in raised:
-            found += stage.finish(found)
+            ended = stage.finish(found)
+            found = stage.follow(found, ended) + ended
         self._stages.rest()
         return found
 

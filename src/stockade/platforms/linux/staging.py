@@ -118,14 +118,15 @@ class Stage:
 
     def finish(self, findings: Iterable[Finding] = ()) -> list[Finding]:
         """Make it the repository of its directory, unless the inspection left something that git would obey there."""
-        if any(finding.failure and (not finding.path or finding.path.startswith(self.git)) for finding in findings):
+        if any(finding.failure and (not finding.path or self._holds(finding.path)) for finding in findings):
             return self._set_all_aside()
         try:
             if _exists(self._inner, _HEAD):
                 if _exists(self._outer, _HEAD):
                     return self._set_aside(_TAKEN)
                 if not _is_file_or_link(self._inner, _HEAD):
-                    return self._set_all_aside("its HEAD is no file")  # git on the host would wait for a pipe
+                    # Git on the host would wait for a pipe.
+                    return self._set_all_aside("its HEAD is no file", headless=True)
                 self._move(_HEAD)
         except OSError:
             return self._set_all_aside()
@@ -145,9 +146,9 @@ class Stage:
         self._inner = self._outer = -1
 
     def is_there(self) -> bool:
-        """Tell whether it still has its name: somebody else may have taken it up."""
+        """Tell whether it still has its name: somebody else may have taken it up, or have set all of it aside."""
         try:
-            named = os.stat(NAME, dir_fd=self._outer, follow_symlinks=False)
+            named = os.stat(self.path, follow_symlinks=False)
         except OSError:
             return False
         return os.path.samestat(named, os.fstat(self._inner))
@@ -179,39 +180,77 @@ class Stage:
         with suppress(OSError):
             os.rmdir(NAME, dir_fd=self._outer)
 
+    def _holds(self, path: str) -> bool:
+        return f"{path}/".startswith(f"{self.git}/")
+
     def _set_aside(self, why: str) -> list[Finding]:
         """Give the stage a name that nobody looks for."""
-        from stockade.filesystem.handle import Handle
-
-        handle = Handle.reach(self.git)
         try:
-            if handle is None:
-                raise FileNotFoundError
-            with handle:
-                kept = handle.set_aside(NAME)
+            kept = _renamed(self.git, NAME)
         except OSError as error:
             return [Finding(self.git, "", why, error.strerror or "it is gone")]
-        return [Finding(self.git, f"{self.git}/{kept}", why)]
+        # What the host has there must make room, and is not lost.
+        room = f"{self.git}.host"
+        back = f"mv -nT -- {_word(self.git)} {_word(room)} && mv -T -- {_word(f'{room}/{kept}')} {_word(self.git)}"
+        return [Finding(self.git, f"{self.git}/{kept}", why, back=back)]
 
     def _give_up(self, why: str) -> list[Finding]:
-        """Set the stage aside; with all of ``.git``, if something was moved up and the host has no repository there."""
-        if self._moved and not _exists(self._outer, _HEAD):
+        """Set the stage aside; with all of ``.git``, unless that holds anything of the host's."""
+        if not _exists(self._outer, _HEAD) and (self._moved or self._names() <= {NAME}):
             return self._set_all_aside(why)
         return self._set_aside(why)
 
-    def _set_all_aside(self, why: str = _STRANGE) -> list[Finding]:
-        """Give ``.git`` itself such a name, with all that is in it."""
-        from stockade.filesystem.handle import Handle
+    def _set_all_aside(self, why: str = _STRANGE, *, headless: bool = False) -> list[Finding]:
+        """Give ``.git`` itself such a name, with all that is in it; ``headless``: what is left on the stage is no use.
 
-        handle = Handle.reach(self.holder)
+        From then on a command can make another repository there.
+        """
         try:
-            if handle is None:
-                raise FileNotFoundError
-            with handle:
-                kept = handle.set_aside(".git")
+            kept = f"{self.holder.rstrip('/')}/{_renamed(self.holder, '.git')}"
         except OSError as error:
             return [Finding(self.git, "", why, error.strerror or "it is gone")]
-        return [Finding(self.git, f"{handle.path}/{kept}", why)]
+        aside, staged, git = _word(kept), _word(f"{kept}/{NAME}"), _word(self.git)
+        if headless:
+            back = f"rm -rf -- {staged} && mv -T -- {aside} {git} && git -C {_word(self.holder)} init"
+        elif self._moved:
+            # Nothing is replaced: what cannot move lets the next step fail.
+            gathered = f"find {staged} -mindepth 1 -maxdepth 1 -exec mv -n -t {aside} -- {{}} +"
+            back = f"{gathered} && rmdir -- {staged} && mv -T -- {aside} {git}"
+        else:
+            back = f"mv -T -- {staged} {git} && rmdir -- {aside}"
+        return [Finding(self.git, kept, why, back=back)]
+
+    def follow(self, findings: Iterable[Finding], ended: Iterable[Finding]) -> list[Finding]:
+        """Return what was found in ``.git``, as it is to be told now that ``finish`` has ``ended`` so.
+
+        If all of ``.git`` was set aside, what had been set aside in it went along.
+        """
+        aside = next((one.kept for one in ended if one.kept and not self._holds(one.kept)), "")
+        return [one if not aside or not self._holds(one.path) else self._moved_along(one, aside) for one in findings]
+
+    def _moved_along(self, finding: Finding, aside: str) -> Finding:
+        path = aside + finding.path.removeprefix(self.git)
+        if not finding.kept:
+            return finding.but(path=path)
+        kept = aside + finding.kept.removeprefix(self.git)
+        return finding.but(kept=kept, back=f"mv -nT -- {_word(kept)} {_word(path)}")
+
+
+def _renamed(directory: str, name: str) -> str:
+    """Give an entry of a directory a name that nobody looks for, and return that."""
+    from stockade.filesystem.handle import Handle
+
+    handle = Handle.reach(directory)
+    if handle is None:
+        raise FileNotFoundError
+    with handle:
+        return handle.set_aside(name)
+
+
+def _word(path: str) -> str:
+    from stockade.platforms.linux.aside import shell_word
+
+    return shell_word(path)
 
 
 def recover(git: str) -> None:
