@@ -466,8 +466,12 @@ def _killed(empty: Empty, line: str, *, keepers: bool) -> None:
 @pytest.mark.parametrize("keepers", [True, False])
 def test_kill_9_loses_no_repository(empty: Empty, keepers: bool) -> None:  # noqa: FBT001
     _killed(empty, f"git init -q; {COMMIT}", keepers=keepers)
-    _until(lambda: (empty.project / ".git/HEAD").exists() or "made" in empty.run("git log --format=%s >&2"))
-    empty.run("true")
+    if not keepers:
+        _until((empty.project / ".git/HEAD").exists)  # one of them lives on, and finishes it
+    told = empty.run("true")
+    assert told.count("left a repository") == 1, told
+    assert str(empty.project) in told
+    assert "left a repository" not in empty.run("true")
     assert empty.host("git log --format=%s").strip() == "made"
     assert empty.is_clean(), empty.remains()
 
@@ -477,9 +481,18 @@ def test_nor_does_it_let_an_attack_pass(empty: Empty) -> None:
     deadline = time.monotonic() + 5
     while time.monotonic() < deadline and not (empty.project / ".git/HEAD").exists():
         empty.host("git status", check=False)
-    empty.run("true")
+    assert 'config" (set aside as "config.stockade-1"' in empty.run("true")
     empty.host("git status", check=False)
     assert not empty.was_attacked()
+
+
+def test_what_is_set_aside_after_a_kill_is_told_with_the_way_back(empty: Empty) -> None:
+    _killed(empty, f"git init -q; {COMMIT}; mkdir .git/{NAME}", keepers=True)
+    told = empty.run("true")
+    (note,) = [line for line in told.splitlines() if "left a repository" in line]
+    assert ".git.stockade-1" in note
+    empty.host(_back(note), check=True)
+    assert empty.host("git log --all --format=%s").split() == ["made"]
 
 
 def test_sandboxes_of_two_policies_in_one_directory(empty: Empty) -> None:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from stockade.filesystem.finding import Finding
 
 
-_BEWARE: Final = "beware: git on the host then obeys its config and runs its hooks, so read these first"
+#: What to think of first.
+BEWARE: Final = "beware: git on the host then obeys its config and runs its hooks, so read these first"
 
 
 def report(ticket: int, finding: Finding) -> Report:
@@ -23,7 +24,7 @@ def report(ticket: int, finding: Finding) -> Report:
         name = finding.kept.rpartition("/")[2]
         why = f'it was set aside as "{escape(name)}", for {finding.why}'
         if finding.back:
-            return Report(ticket, "leave", finding.path, why=why, remedy=f"{way_back(finding.back)}; {_BEWARE}")
+            return Report(ticket, "leave", finding.path, why=why, remedy=f"{way_back(finding.back)}; {BEWARE}")
         back = f"to take it back, run: mv -nT -- {shell_word(finding.kept)} {shell_word(finding.path)}"
     else:
         why = f"it could not be set aside ({finding.failure}), and {finding.why}"

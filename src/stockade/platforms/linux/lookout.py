@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
 from stockade.filesystem.plan import Operation
 from stockade.filesystem.scan import Scan, plan_now
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.placeholders import Lease
     from stockade.platforms.linux.staging import Stages
     from stockade.policy.files import FileRules
+
+#: How the names of files begin that keep words for the next run (``stockade.platforms.linux.recovery``).
+RECOVERED: Final = "recovered-"
 
 
 class Lookout:
@@ -55,7 +58,7 @@ class Lookout:
         if not halfway:
             self._whole = plan
             return plan
-        from stockade.platforms.linux.staging import recover
+        from stockade.platforms.linux.recovery import recover
 
         for root in halfway:
             with suppress(OSError):
@@ -77,6 +80,19 @@ class Lookout:
             self._scan.follow(rules)
         self._rules = rules
         return _possible(self._scan.plan)
+
+    def recovered(self, plan: Plan) -> tuple[str, ...]:
+        """Return what was done about repositories that killed sandboxes left halfway, and that nobody was told of."""
+        from stockade.platforms.linux.placeholders import journal_directory
+
+        try:
+            if not any(name.startswith(RECOVERED) for name in os.listdir(journal_directory())):
+                return ()
+        except (OSError, StockadeError):
+            return ()
+        from stockade.platforms.linux.recovery import take
+
+        return take(mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE)
 
     def take_touched(self) -> set[str]:
         """Return the paths that something happened to since this was asked last."""

@@ -164,7 +164,7 @@ class Directory:
     def _recover(self) -> None:
         """Make the project's what commands have left on the stage of its ``.git``, unless somebody uses that still."""
         if os.path.lexists(f"{self.path}/.git/{STAGE}"):
-            from stockade.platforms.linux.staging import recover
+            from stockade.platforms.linux.recovery import recover
 
             recover(f"{self.path.rstrip('/')}/.git")
 

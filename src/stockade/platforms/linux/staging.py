@@ -11,7 +11,7 @@ inspection looks at it as at any other repository, and ``HEAD`` follows last. Th
 - Each sandbox that has commands which see the stage holds it locked (flock(2)), and its keeper holds the same lock.
   Only who gets the lock alone moves anything: no command of anybody's has a file in there open then.
 - Every step is one rename, and a death between two of them leaves all files where the next start finds them
-  (``recover``): ``HEAD`` tells whether it is done.
+  (``recovery``): ``HEAD`` tells whether it is done.
 - What the host made in ``.git`` meanwhile is the host's. A stage that finds a ``HEAD`` there is set aside.
 """
 
@@ -251,35 +251,6 @@ def _word(path: str) -> str:
     from stockade.platforms.linux.aside import shell_word
 
     return shell_word(path)
-
-
-def recover(git: str) -> None:
-    """Finish what a sandbox that was killed has left on a stage, unless somebody still uses it."""
-    stage = open_stage(git, make=False)
-    if stage is None:
-        return
-    try:
-        if not stage.take() or (not stage.is_raised() and stage.is_empty()):
-            return
-        findings = stage.raise_up()
-        if not findings:
-            stage.finish(_looked_at(stage))
-    finally:
-        stage.close()
-
-
-def _looked_at(stage: Stage) -> list[Finding]:
-    """Set aside what git on the host would obey in a repository that nobody has looked at yet."""
-    from stockade.filesystem.cover import Cover, Covers
-    from stockade.filesystem.finding import Memo
-    from stockade.filesystem.plan import Mount, Operation, Plan
-    from stockade.filesystem.repository_inspection import RepositoryInspection
-
-    # Nothing in that directory was covered.
-    covers = Covers([Cover(Plan((Mount(Operation.WRITABLE, stage.holder, ""),)))])
-    look = RepositoryInspection(covers, Memo(), configs=False, spared=lambda _path: False)
-    look.look_at((stage.holder,))
-    return look.findings
 
 
 def open_stage(git: str, *, make: bool = True) -> Stage | None:

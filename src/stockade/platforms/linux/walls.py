@@ -66,6 +66,8 @@ class LinuxWalls:
         self._next: Jail | None = started or self._start_helpers()
         clean_up(self._leavings)
         self._notes: tuple[str, ...] = ()
+        #: What is told with the next command only.
+        self._news: tuple[str, ...] = ()
         self._current: Cell | None = None
         self._cells: dict[int, Cell] = {}
         self._places: dict[int, tuple[Cell, int]] = {}
@@ -93,13 +95,13 @@ class LinuxWalls:
         if self._current is not None and self._current.jail.is_gone():
             self._current = None  # its helpers were killed; what that means for its commands is heard later
         if self._once and self._current is not None and not self._ticket and self._current.policy is policy:
-            return self._notes
+            return self._notes + self._news
         plan = self._lookout.plan(policy.files, once=self._is_first_of_one())
         touched = self._lookout.take_touched()
         current = self._current
         if current is None or not current.fits(policy, plan, touched):
             self._rebuild(policy, plan)
-        return self._notes
+        return self._notes + self._news
 
     def _rebuild(self, policy: SandboxPolicy, plan: Plan) -> None:
         """Build a jail for the plan; if something in it is gone by the time it is built, plan again."""
@@ -133,6 +135,7 @@ class LinuxWalls:
             cell = self._cell()
             self._begin(cell)
             number = cell.jail.run(Request.of(launch), streams)
+        self._news = ()
         self._ticket += 1
         cell.tickets[number] = self._ticket
         self._places[self._ticket] = cell, number
@@ -278,6 +281,7 @@ class LinuxWalls:
             self._commons.forget_private()
             raise
         self._notes = plan.notes + held.notes + notes + self._commons.take(jail) + _unsupervised(jail)
+        self._news += self._lookout.recovered(plan)
         old, self._current = self._current, Cell(jail, policy, plan, lease, footing, spec.unlisted)
         self._cells[jail.fileno()] = self._current
         self._pending = None
