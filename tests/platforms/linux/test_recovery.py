@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -131,3 +132,18 @@ def test_words_that_cannot_be_kept_are_lost_and_nothing_else(git: Path, tmp_path
     os.close(left.fileno())
     recover(str(git), str(tmp_path / "missing"))
     assert (git / "HEAD").exists()
+
+
+def test_words_that_nobody_took_for_long_go(git: Path, journals: str) -> None:
+    for name, age in (("recovered-1-2", 100), ("recovered-1-3", 1), ("10-2", 100)):
+        path = f"{journals}/{name}"
+        with open(path, "w", encoding="ascii"):
+            pass
+        os.utime(path, (time.time() - age * 86400,) * 2)
+    left = open_stage(str(git))
+    assert left is not None
+    make_repository(git)
+    os.close(left.fileno())
+    recover(str(git), journals)
+    assert len(take([str(git.parent)], journals)) == 1
+    assert sorted(os.listdir(journals)) == ["10-2", "recovered-1-3"]

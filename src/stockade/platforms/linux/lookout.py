@@ -86,13 +86,16 @@ class Lookout:
         from stockade.platforms.linux.placeholders import journal_directory
 
         try:
-            if not any(name.startswith(RECOVERED) for name in os.listdir(journal_directory())):
-                return ()
+            kept = {name for name in os.listdir(journal_directory()) if name.startswith(RECOVERED)}
         except (OSError, StockadeError):
+            return ()
+        roots = [mount.path for mount in plan.mounts if kept and mount.operation is Operation.WRITABLE]
+        told = [root for root in roots if kept_for(root) in kept]
+        if not told:
             return ()
         from stockade.platforms.linux.recovery import take
 
-        return take(mount.path for mount in plan.mounts if mount.operation is Operation.WRITABLE)
+        return take(told)
 
     def take_touched(self) -> set[str]:
         """Return the paths that something happened to since this was asked last."""
@@ -178,6 +181,15 @@ class Lookout:
         if self._scan is not None:
             self._scan.close()
             self._scan = None
+
+
+def kept_for(directory: str) -> str:
+    """Return the name of the file with words about a directory, which has the numbers of that directory."""
+    try:
+        status = os.stat(directory, follow_symlinks=False)
+    except OSError:
+        return ""
+    return f"{RECOVERED}{status.st_dev:x}-{status.st_ino:x}"
 
 
 def _halfway(root: str) -> bool:

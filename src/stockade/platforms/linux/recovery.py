@@ -9,10 +9,11 @@ Rules: nothing here raises for want of a file; words that cannot be kept are los
 from __future__ import annotations
 
 import os
+import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
-from stockade.platforms.linux.lookout import RECOVERED
+from stockade.platforms.linux.lookout import RECOVERED, kept_for
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.staging import open_stage
 from stockade.suppress import suppress
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 _KEPT: Final = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LONGEST: Final = 100_000
+#: Seconds; a month.
+_LONG: Final = 30 * 24 * 3600.0
 #: So many of the parts that were set aside are named.
 _NAMED: Final = 5
 
@@ -93,17 +96,29 @@ def _way_back(finding: Finding) -> str:
 
 def _keep(holder: str, line: str, journals: str) -> None:
     with suppress(OSError):
-        file = os.open(_place(holder, journals), _KEPT, 0o600)
+        place = _place(holder, journals)
+        _forget_old(place.rpartition("/")[0])
+        file = os.open(place, _KEPT, 0o600)
         try:
             os.write(file, os.fsencode(f"{line}\n"))
         finally:
             os.close(file)
 
 
+def _forget_old(journals: str) -> None:
+    """Remove words that nobody has taken for long: the directory may be gone."""
+    for name in os.listdir(journals):
+        path = f"{journals}/{name}"
+        if name.startswith(RECOVERED) and os.stat(path).st_mtime < time.time() - _LONG:
+            os.unlink(path)
+
+
 def _place(holder: str, journals: str) -> str:
-    """Return where words about a directory are kept, by the numbers of that directory."""
-    status = os.stat(holder, follow_symlinks=False)
-    return f"{journals or journal_directory()}/{RECOVERED}{status.st_dev:x}-{status.st_ino:x}"
+    """Return where words about a directory are kept."""
+    name = kept_for(holder)
+    if not name:
+        raise FileNotFoundError
+    return f"{journals or journal_directory()}/{name}"
 
 
 def _looked_at(stage: Stage) -> list[Finding]:
