@@ -118,7 +118,7 @@ if stays:
 #: What the receiver may see of each descriptor.
 ALLOWED = {"EACCES", "EROFS", "ENOENT", "ENOTDIR", "EPERM", "EBUSY"}
 #: A missing name is held by a directory, on the host and inside: only what is made *in* it tells the two apart.
-HELD, OPENED_HELD, OPENED_IN_HELD = ".mcp.json", {"EISDIR"}, {"EACCES", "EROFS"}
+HELD, OPENED_HELD, OPENED_IN_HELD = ".mcp.json", {"EACCES"}, {"EACCES", "EROFS"}
 
 
 class Meeting:

@@ -90,8 +90,19 @@ WRITES = {
     "removing": ("rm -rf .vscode", "Device or resource busy"),
     "moving away": ("mv .vscode other", "Device or resource busy"),
     "moving onto": ("mkdir mine && mv -T mine .vscode", "Device or resource busy"),
-    # Where a directory keeps the name, a file of that name is what it would be anywhere.
-    "a file for a directory": ("echo x > .mcp.json", "Is a directory"),
+    "a file for a directory": ("echo x > .mcp.json", "Permission denied"),
+    "more of a file for a directory": ("echo x >> .vscode", "Permission denied"),
+    "a file for a directory, by dash": ("dash -c 'echo x > .mcp.json'", "Permission denied"),
+    "by python": ('python3 -c \'open(".mcp.json", "w")\'', "Permission denied"),
+    "as if it were there, by python": ('python3 -c \'open(".mcp.json", "r+")\'', "Permission denied"),
+    "by node": ('node -e \'require("fs").writeFileSync(".mcp.json", "{}")\'', "EACCES: permission denied"),
+    "at once": (
+        'echo x > new; python3 -c \'import os; os.replace("new", ".mcp.json")\'; rm new; false',
+        "Permission den",
+    ),
+    "by truncate": ("python3 -c 'import os; os.truncate(\".mcp.json\", 0)'", "Permission denied"),
+    "by mv": ("echo x > new; mv new .mcp.json; rm new; false", "Permission denied"),
+    "by tee": ("echo x | tee .mcp.json", "Permission denied"),
 }
 
 
@@ -104,6 +115,21 @@ def test_what_is_written_under_a_held_name_is_refused_in_plain_words(ground: Gro
     assert words in done.stderr.decode()
     sandbox.close()
     assert {"file", "folder"} <= set(os.listdir(project)) <= {"file", "folder", "mine"}
+
+
+def test_a_branch_with_a_held_name_is_refused_in_plain_words(ground: Ground, project: Path) -> None:
+    prepare = (
+        "git init -q && git config user.name me && git config user.email a@b && git add file && git commit -qm a && "
+        "git switch -qc with && echo {} > .mcp.json && git add .mcp.json && git commit -qm b && git switch -q -"
+    )
+    subprocess.run(["bash", "-c", prepare], cwd=project, check=True)
+    sandbox = ground.sandbox()
+    done = sandbox.run("git checkout with")
+    assert done.exit_code
+    assert "Permission denied" in done.stderr.decode()
+    assert [one.target for one in done.violations if one.target.startswith(f"{project}/.mcp.json")]
+    sandbox.close()
+    assert not (project / ".mcp.json").exists()
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     },
     **{f"linking {name}": (_at(f"os.link({name!r}, 'twin'); write('twin')"), "EXDEV") for name in FILES},
     **{f"mode of {name}": (_at(f"os.chmod({name!r}, 0o777)"), "EROFS") for name in FILES},
-    **{f"making {name}": (_at(f"make({name!r})"), "EISDIR" if name in DIRECTORIES else "EACCES") for name in MISSING},
+    **{f"making {name}": (_at(f"make({name!r})"), "EACCES") for name in MISSING},
     **{
         f"making a file in {name}": (
             _at(f"os.makedirs({name!r}, exist_ok=True); make({name + '/file'!r})"),
@@ -69,7 +69,7 @@ ATTACKS: dict[str, tuple[str, ...]] = {
     **{
         f"renaming to {name}": (
             _at(f"os.rename({_beside(name, 'plain')!r}, {name!r})"),
-            "EISDIR" if name in DIRECTORIES else "EBUSY",
+            "EACCES" if name in DIRECTORIES else "EBUSY",
         )
         for name in MISSING
     },

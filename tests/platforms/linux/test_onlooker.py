@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import os
+from errno import EACCES
 from typing import TYPE_CHECKING
 
 import pytest
@@ -48,3 +49,26 @@ def test_a_name_that_is_kept_missing_cannot_be_made(onlooker: Onlooker, tmp_path
     assert onlooker.walked(CREATE, os.getpid(), b"cwd", path) == (CREATE, path)
     assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_CREAT | os.O_WRONLY) == (CREATE, path)
     assert onlooker.of_opening(os.getpid(), b"cwd", path, os.O_WRONLY) is None
+
+
+@pytest.mark.parametrize(
+    ("flags", "error"),
+    [
+        (os.O_WRONLY | os.O_CREAT | os.O_TRUNC, EACCES),
+        (os.O_RDWR, EACCES),
+        (os.O_RDONLY | os.O_CREAT, EACCES),
+        (os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0),
+        (os.O_RDONLY | os.O_DIRECTORY, 0),
+    ],
+)
+def test_a_file_where_a_directory_keeps_the_name(onlooker: Onlooker, tmp_path: Path, flags: int, error: int) -> None:
+    (tmp_path / "kept").unlink()
+    (tmp_path / "kept").mkdir()
+    onlooker.of_opening(os.getpid(), b"cwd", os.fsencode(tmp_path.resolve() / "kept"), flags)
+    assert onlooker.error == error
+
+
+def test_any_other_directory_is_left_to_the_kernel(onlooker: Onlooker, tmp_path: Path) -> None:
+    (tmp_path / "other").mkdir()
+    onlooker.of_opening(os.getpid(), b"cwd", os.fsencode(tmp_path.resolve() / "other"), os.O_WRONLY | os.O_CREAT)
+    assert onlooker.error == 0

@@ -9,6 +9,8 @@ Rules:
 - A refusal is told only if it is the walls': what ordinary permissions refuse, what is missing, and what exists
   already would fail without walls, and no setting would help.
 - What cannot be looked at is not told.
+- Where an empty directory keeps a name that a caller wants to write as a file, the kernel would say "Is a directory",
+  which helps nobody. ``error`` is what the caller gets instead.
 - The working directory of this process is a ``/proc`` that shows the callers, and its ``/proc`` is empty: by way of
   that, paths would mean something else here.
 """
@@ -49,9 +51,12 @@ class Onlooker:
         self.absent_names = frozenset(path.rpartition(b"/")[2] for path in absent)
         self.owns_all = bool(capabilities >> _CAP_FOWNER & 1)
         self.user = os.geteuid()
+        #: What is answered to the call that was looked at last, in place of the kernel's word; 0 if that is to be heard.
+        self.error = 0
 
     def refusal(self, uses: tuple[Use, ...], thread: int, arguments: tuple[int, ...]) -> Refusal | None:
         """Return what the walls will refuse of a call, and where; ``None`` if nothing."""
+        self.error = 0
         use = uses[0]
         if use.path == NO_ARGUMENT:
             return self.of_descriptor(thread, as_int(arguments[use.directory]))
@@ -86,9 +91,12 @@ class Onlooker:
 
     def open_existing(self, found: Found, flags: int) -> Refusal | None:
         """Look at a file that is there."""
-        if self.is_kept_missing(found):
-            return self.create(found) if flags & os.O_CREAT else None
         kind = os.fstat(found.target).st_mode
+        if self.is_kept_missing(found):
+            # Who wants a new file and no other is content if something is there.
+            if stat.S_ISDIR(kind) and flags & (_WRITES | os.O_CREAT) and flags & _EXCLUSIVE != _EXCLUSIVE:
+                self.error = EACCES
+            return self.create(found) if flags & os.O_CREAT else None
         if flags & _EXCLUSIVE == _EXCLUSIVE or not flags & _WRITES or stat.S_ISDIR(kind) or stat.S_ISLNK(kind):
             return None
         return self.write(found)
@@ -103,7 +111,10 @@ class Onlooker:
             if does == DELETE:
                 return self.delete(found)
             if does == WRITE:
-                return None if stat.S_ISDIR(os.fstat(found.target).st_mode) else self.write(found)
+                if not stat.S_ISDIR(os.fstat(found.target).st_mode):
+                    return self.write(found)
+                self.error = EACCES if self.is_kept_missing(found) else 0
+                return None
             return self.metadata(found.target)
 
     def of_descriptor(self, thread: int, number: int) -> Refusal | None:
@@ -143,6 +154,8 @@ class Onlooker:
         refused = next((index for index in (0, 1) if not writable[index] or kept[index]), None)
         if refused is None or not self.could_be_renamed(*names):
             return None
+        if not new.error and self.is_kept_missing(new) and _is_file_for_directory(old.target, new.target):
+            self.error = EACCES
         return RENAME, names[refused]
 
     def could_be_renamed(self, old: bytes, new: bytes) -> bool:
@@ -197,6 +210,8 @@ class Onlooker:
             return None
         if path.startswith(_OWN):
             return (DELETE, path) if error == EROFS else None
+        if (kept := path.rpartition(b"/")[0]) in self.absent:
+            path = kept  # what is in it is not the host's, and stands in the way of whoever wants the name
         return (DELETE, path) if self.could_be_removed(path) else None
 
     def write(self, found: Found) -> Refusal | None:
@@ -268,6 +283,10 @@ def _is_there(start: bytes, text: bytes, thread: int) -> bool:
         return True
     with walk(thread, start, text, follow=False) as found:
         return not found.error
+
+
+def _is_file_for_directory(old: int, new: int) -> bool:
+    return stat.S_ISDIR(os.fstat(new).st_mode) and not stat.S_ISDIR(os.fstat(old).st_mode)
 
 
 def asked_of(use: Use, thread: int, arguments: tuple[int, ...]) -> tuple[bytes, bytes]:

@@ -329,7 +329,11 @@ class Supervisor:
             key = None  # the caller is gone, or its path cannot be read: then the kernel cannot either
         if key is not None:
             self.report(listener, asked, key)
-        notification.let_go(listener, asked[0])
+        error, self.onlooker.error = self.onlooker.error, 0
+        if error:
+            notification.answer(listener, asked[0], error)
+        else:
+            notification.let_go(listener, asked[0])
 
     def change_mode(self, listener: int, asked: Notification) -> None:
         """Set a directory's mode for the caller, or refuse: with the setgid bit, nothing is let go."""
