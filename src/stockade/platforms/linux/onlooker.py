@@ -51,7 +51,7 @@ class Onlooker:
         self.absent_names = frozenset(path.rpartition(b"/")[2] for path in absent)
         self.owns_all = bool(capabilities >> _CAP_FOWNER & 1)
         self.user = os.geteuid()
-        #: What is answered to the call that was looked at last, in place of the kernel's word; 0 if that is to be heard.
+        #: What is answered to the call that was looked at last, in place of the kernel's word; 0 if that is heard.
         self.error = 0
 
     def refusal(self, uses: tuple[Use, ...], thread: int, arguments: tuple[int, ...]) -> Refusal | None:
