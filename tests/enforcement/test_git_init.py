@@ -301,6 +301,86 @@ def test_it_takes_objects_from_nowhere_else(empty: Empty, tmp_path: Path, name: 
 
 
 @pytest.mark.parametrize("names", ["", "many", "link"])
+def _back(remedy: str) -> str:
+    """Return the line that a remedy offers to be pasted."""
+    return remedy.partition("run: ")[2].partition("; beware")[0]
+
+
+#: What one command prepares, and the next one moves to where git on the host looks.
+MOVED = {
+    "a list": (
+        "mkdir info; echo $LIBRARY/.git/objects >info/alternates",
+        "rm -rf $STORE/objects/info; mv -T info $STORE/objects/info",
+    ),
+    "all objects": (
+        "cp -a $STORE/objects objects; echo $LIBRARY/.git/objects >objects/info/alternates",
+        "mv $STORE/objects old; mv objects $STORE/objects",
+    ),
+}
+STORES = {"at the root": ".git", "nested": "sub/.git", "of a submodule": ".git/modules/lib"}
+MAKE_STORES = (
+    f'git init -q && {COMMIT} && git init -q sub && git -c protocol.file.allow=always submodule -q add "$LIBRARY" lib '
+    "&& git commit -qm lib && rm -f .git/modules/lib/objects/info/alternates"
+)
+
+
+@pytest.mark.parametrize("session", [True, False])
+@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("name", MOVED)
+def test_a_list_that_is_older_than_the_command_is_found(
+    empty: Empty,
+    name: str,
+    store: str,
+    session: bool,  # noqa: FBT001
+) -> None:
+    empty.host(MAKE_STORES)
+    empty.environment["STORE"] = STORES[store]
+    prepare, move = MOVED[name]
+    if session:
+        with empty.sandbox() as sandbox:
+            assert sandbox.run(prepare).exit_code == 0
+            time.sleep(0.1)
+            done = sandbox.run(move)
+            assert done.exit_code == 0, done.stderr
+            told = [one.target for one in done.violations if one.operation.value == "leave"]
+    else:
+        empty.run(prepare)
+        time.sleep(0.1)
+        said = empty.run(move)
+        assert said.count("set aside") == 1
+        told = [said]
+    assert len(told) == 1
+    assert f"{STORES[store]}/objects/info/alternates" in told[0]
+    assert not (empty.project / STORES[store] / "objects/info/alternates").exists()
+
+
+def test_a_list_of_the_hosts_stays_whatever_a_command_does_beside_it(empty: Empty) -> None:
+    empty.host(f"git init -q && {COMMIT} && echo $LIBRARY/.git/objects >.git/objects/info/alternates")
+    time.sleep(0.1)
+    work = "echo $RANDOM >more && git add more && git commit -qm more && git commit-graph write && git gc -q"
+    with empty.sandbox() as sandbox:
+        for _ in range(2):
+            done = sandbox.run(work)
+            assert (done.exit_code, [one for one in done.violations if one.operation.value == "leave"]) == (0, [])
+    assert "set aside" not in empty.run(work)
+    assert (empty.project / ".git/objects/info/alternates").exists()
+
+
+def test_a_list_that_the_user_takes_back_stays(empty: Empty) -> None:
+    empty.host(f"git init -q && {COMMIT}")
+    work = "echo $RANDOM >more && git add more && git commit -qm more && git commit-graph write"
+    with empty.sandbox() as sandbox:
+        sandbox.run("mkdir info; echo $LIBRARY/.git/objects >info/alternates")
+        time.sleep(0.1)
+        done = sandbox.run("rm -rf .git/objects/info; mv -T info .git/objects/info")
+        (told,) = [one for one in done.violations if one.operation.value == "leave"]
+        empty.host(_back(told.remedy), check=True)
+        time.sleep(0.1)
+        done = sandbox.run(work)
+        assert (done.exit_code, [one for one in done.violations if one.operation.value == "leave"]) == (0, [])
+    assert (empty.project / ".git/objects/info/alternates").exists()
+
+
 def test_it_takes_no_remote_from_old_files(empty: Empty, names: str) -> None:
     more = {
         "many": "for i in $(seq 1001); do echo >.git/remotes/$i; done",
@@ -395,11 +475,6 @@ def test_a_repository_that_the_host_made_meanwhile_stays_the_hosts(empty: Empty)
     kept = [path for path in (empty.project / ".git").iterdir() if path.name.startswith(NAME)]
     assert len(kept) == 1
     assert (kept[0] / "HEAD").exists()
-
-
-def _back(remedy: str) -> str:
-    """Return the line that a remedy offers to be pasted."""
-    return remedy.partition("run: ")[2].partition("; beware")[0]
 
 
 def test_the_line_that_brings_one_back_works_beside_a_repository_of_the_hosts(empty: Empty) -> None:

@@ -92,6 +92,11 @@ class Inspection:
         """Note that no command runs, and that mounts will cover what is there now."""
         self._spots.clear()
         self._walked.clear()
+        self._memo.alternates.begin()
+
+    def know(self, stores: Iterable[str]) -> None:
+        """Note what these repositories are like before a command runs."""
+        self._memo.alternates.know(stores)
 
     def ask_again(self) -> None:
         """Ask for every known index once more: something changed on the disk that no look was told of."""
@@ -125,7 +130,10 @@ class Inspection:
                     found += self._list(directory, covers, ground, whole=whole)
         # An index that was read while commands ran is read again at the end, see ``_forget``.
         holders.update(dict.fromkeys(root for root in covers.roots if ground.again or _has_state(root)))
+        lists: list[str] = []
         if ground.last:
+            lists = self._memo.alternates.changed(whole=ground.again or not ground.settled)
+            holders.update((f"{store}/".partition("/.git/")[0], None) for store in lists if "/.git/" in f"{store}/")
             holders.update(dict.fromkeys(self._linking(ground, holders)))
             self._forget(holders)
         self._leading.update(holders)
@@ -134,6 +142,7 @@ class Inspection:
         if not (holders or self._spots or ground.bare):
             return found
         found += self._look_at(covers, ground, holders, made)
+        self._memo.alternates.settle(lists)
         self._leading = {holder: None for holder in self._leading if self._leads(holder)}
         return found
 

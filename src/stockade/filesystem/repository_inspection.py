@@ -352,8 +352,13 @@ class RepositoryInspection:
             if info is None:
                 return
             with info:
-                if info.status("alternates") is None:
+                status = info.status("alternates")
+                if status is None:
                     return
+                if self._memo.alternates.is_another(objects.path, status):
+                    # It was moved here with its directory, and may be older than that.
+                    moved = max(info.changed(), objects.changed())
+                    since = 0 if moved >= self._memo.alternates.since(since) else since
                 others = alternates(info.content("alternates"), objects.path)
                 if others is None or any(not self._covers.root_of(self._straight(each) or "/") for each in others):
                     self.offend(info, "alternates", _ELSEWHERE, since)

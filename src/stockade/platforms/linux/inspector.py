@@ -161,14 +161,20 @@ class Inspector:
             self._inspection.ask_again()
         seen: list[str] = []
         holders: list[str] = []
+        stores: list[str] = []
         self._bare = {}
         for path, entries in memory.listed():
             seen.append(path)
             kinds = dict(entries)
             if ".git" in kinds:
                 holders.append(path)
-            if "objects" in kinds and "refs" in kinds and "/.git/" not in f"{path}/":
-                self._note_bare(path)
+                if kinds[".git"] == "directory":
+                    stores.append(f"{path}/.git")
+            if "objects" in kinds and "refs" in kinds:
+                stores.append(path)
+                if "/.git/" not in f"{path}/":
+                    self._note_bare(path)
+        self._looks().know(stores)
         self._seen = frozenset(seen)
         self._holders = tuple(holders)
 
@@ -205,14 +211,18 @@ class Inspector:
             changed = [path for path in moved if path in roots]
             replaced = [path for path in moved if path not in roots]
         changed = [*changed, *{path.rpartition("/")[0] or "/" for path in self._uncovered}]
+        inspection = self._looks()
+        if not self._watched:
+            inspection.walk_again()
+        ground = self._ground(rules, memory, settled=settled, last=last)
+        return inspection.look(self._covers_now(), ground, changed, replaced, made)
+
+    def _looks(self) -> Inspection:
         if self._inspection is None:
             from stockade.filesystem.inspection import Inspection
 
             self._inspection = Inspection()
-        if not self._watched:
-            self._inspection.walk_again()
-        ground = self._ground(rules, memory, settled=settled, last=last)
-        return self._inspection.look(self._covers_now(), ground, changed, replaced, made)
+        return self._inspection
 
     def _covers_now(self) -> Covers:
         return Covers([cover.without(self._uncovered) for cover in self._covers.values()])
