@@ -300,7 +300,6 @@ def test_it_takes_objects_from_nowhere_else(empty: Empty, tmp_path: Path, name: 
         )
 
 
-@pytest.mark.parametrize("names", ["", "many", "link"])
 def _back(remedy: str) -> str:
     """Return the line that a remedy offers to be pasted."""
     return remedy.partition("run: ")[2].partition("; beware")[0]
@@ -381,6 +380,7 @@ def test_a_list_that_the_user_takes_back_stays(empty: Empty) -> None:
     assert (empty.project / ".git/objects/info/alternates").exists()
 
 
+@pytest.mark.parametrize("names", ["", "many", "link"])
 def test_it_takes_no_remote_from_old_files(empty: Empty, names: str) -> None:
     more = {
         "many": "for i in $(seq 1001); do echo >.git/remotes/$i; done",
@@ -568,6 +568,38 @@ def test_what_is_set_aside_after_a_kill_is_told_with_the_way_back(empty: Empty) 
     assert ".git.stockade-1" in note
     empty.host(_back(note), check=True)
     assert empty.host("git log --all --format=%s").split() == ["made"]
+
+
+WORKTREES = {
+    "a worktree of the host's": ("git worktree add -q tree", "git worktree remove tree"),
+    "a worktree of the host's, with files": ("git worktree add -q tree; echo 1 >tree/x", "git worktree remove -f tree"),
+    "a nested repository": ("git init -q tree; echo 1 >tree/x", "rm -rf tree"),
+    "a nested repository with a space": ("git init -q 'tree it'", "rm -rf 'tree it'"),
+}
+
+
+@pytest.mark.parametrize("name", WORKTREES)
+def test_what_cannot_be_removed_from_inside_is_said_with_what_removes_it(empty: Empty, name: str) -> None:
+    prepare, remove = WORKTREES[name]
+    empty.host(f"git init -q && {COMMIT} && {prepare}")
+    with empty.sandbox() as sandbox:
+        done = sandbox.run(remove)
+        assert done.exit_code
+    told = [one for one in done.violations if "run outside the sandbox: rm -rf" in one.remedy]
+    assert told, done.violations
+    assert len(done.violations) <= 4
+    line = told[0].remedy.partition("run outside the sandbox: ")[2].partition("; or ")[0]
+    empty.host(line, check=True)
+    assert not [path for path in empty.project.iterdir() if path.name.startswith("tree")]
+    assert len(empty.host("git worktree list").splitlines()) == 1
+
+
+def test_a_worktree_of_the_command_can_be_removed_by_it(empty: Empty) -> None:
+    empty.host(f"git init -q && {COMMIT}")
+    with empty.sandbox() as sandbox:
+        done = sandbox.run("git worktree add -q tree && echo 1 >tree/x && git worktree remove -f tree")
+        assert (done.exit_code, done.violations) == (0, ()), done.stderr
+    assert not (empty.project / "tree").exists()
 
 
 def test_sandboxes_of_two_policies_in_one_directory(empty: Empty) -> None:

@@ -152,6 +152,23 @@ def test_a_missing_directory_is_to_be_made() -> None:
     assert file_remedy.for_missing(deep, "/w/a") == 'make the directory "/w/a" outside the sandbox first'
 
 
+@pytest.mark.parametrize(
+    ("directory", "lister", "remedy"),
+    [
+        ("/w/sub", "", "to remove all of it, run outside the sandbox: rm -rf -- /w/sub"),
+        (
+            "/w/a b",
+            "/w",
+            "to remove all of it, run outside the sandbox: rm -rf -- '/w/a b' && git -C /w worktree prune",
+        ),
+        ("", "/w", "to remove all of it, run outside the sandbox: git -C /w worktree prune"),
+        ("/w/\u202eb", "", "remove it outside the sandbox"),
+    ],
+)
+def test_what_must_be_removed_outside(directory: str, lister: str, remedy: str) -> None:
+    assert file_remedy.for_removal(directory, lister) == remedy
+
+
 @given(st.text())
 def test_a_quoted_text_is_one_visible_line_of_json(text: str) -> None:
     quoted = file_remedy.quoted(text)

@@ -37,7 +37,7 @@ PROTECTED = "always protected from writing"
         pytest.param("create", "/project/.idea", ".idea", PROTECTED, 'add ".idea" to', id="protected"),
         pytest.param("create", "/home/.bashrc", "", OUTSIDE, "cannot be allowed by allowWrite", id="protected outside"),
         pytest.param(
-            "rename", "/project/kept", "", "it must stay where it is", "cannot be allowed: no setting", id="pinned"
+            "rename", "/project/kept", "", "it must stay where it is", "do it outside the sandbox", id="pinned"
         ),
         pytest.param(
             "unix-connect",
@@ -65,6 +65,54 @@ def test_a_report_gets_its_reason_and_what_would_help(
     assert (told.operation.value, told.target, told.rule, told.times) == (operation, f"{root}{path}", rule, 3)
     assert told.why.startswith(why)
     assert told.remedy.startswith(remedy.replace("{}", str(root)))
+
+
+REMOVALS = {
+    "/sub/.git/config": "rm -rf -- {}/sub;",
+    "/sub/.git/hooks/pre-push": "rm -rf -- {}/sub;",
+    "/tree/.git": "rm -rf -- {}/tree && git -C {} worktree prune;",
+    "/.git/worktrees/tree/commondir": "git -C {} worktree prune;",
+    "/foreign/.git": "rm -rf -- {}/foreign;",
+    "/.git/config": "",
+    "/.git/hooks/pre-push": "",
+    "/.mcp.json": "",
+}
+
+
+@pytest.mark.parametrize("path", REMOVALS)
+def test_what_mounts_keep_from_being_removed_is_told_with_what_removes_it(tmp_path: Path, path: str) -> None:
+    root = tmp_path.resolve() / "project"
+    for store in (root / ".git", root / "sub/.git"):
+        for name in ("hooks", "objects", "refs"):
+            (store / name).mkdir(parents=True)
+        for file in ("HEAD", "config", "hooks/pre-push"):
+            (store / file).touch()
+    (root / ".git/worktrees/tree").mkdir(parents=True)
+    (root / ".git/worktrees/tree/commondir").write_text("../..\n")
+    (root / ".git/worktrees/tree/gitdir").write_text("/home/somebody/.git\n")  # a command has written that
+    for name, text in (("tree", f"{root}/.git/worktrees/tree"), ("foreign", "/home/somebody/.git/worktrees/x")):
+        (root / name).mkdir()
+        (root / name / ".git").write_text(f"gitdir: {text}\n")
+    policy = compile_policy(merge([]), cwd=str(root), home=str(tmp_path / "home"))
+    report = Report(1, "delete", f"{root}{path}", 1)
+    told = wall_violation(report, Occasion(0.0), survey(policy.files, Disk()), policy.sockets, Disk())
+    expected = REMOVALS[path].replace("{}", str(root))
+    assert told.remedy.startswith(
+        f"to remove all of it, run outside the sandbox: {expected} or add " if expected else "add "
+    )
+    assert "somebody" not in told.remedy
+
+
+def test_of_many_hooks_the_directory_is_told(tmp_path: Path) -> None:
+    hooks = tmp_path.resolve() / ".git/hooks"
+    hooks.mkdir(parents=True)
+    policy = compile_policy(merge([]), cwd=str(tmp_path.resolve()), home="/nonexistent")
+    ground = survey(policy.files, Disk())
+    told = [
+        wall_violation(Report(1, operation, f"{hooks}/one", 1), Occasion(0.0), ground, policy.sockets, Disk()).target
+        for operation in ("delete", "create")
+    ]
+    assert told == [str(hooks), f"{hooks}/one"]
 
 
 @pytest.mark.parametrize(

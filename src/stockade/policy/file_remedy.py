@@ -79,6 +79,15 @@ def for_lifting(entry: str) -> str:
     return f"{setting}, or run with --allow-protected {_shell(text)}" if all(map(visible, text)) else setting
 
 
+def for_removal(directory: str, lister: str = "") -> str:
+    """Return how to remove a nested repository or worktree as a whole; ``lister`` is whose list the worktree is on."""
+    if not all(map(visible, directory + lister)):
+        return "remove it outside the sandbox"
+    steps = [f"rm -rf -- {_shell(directory)}"] if directory else []
+    steps += [f"git -C {_shell(lister)} worktree prune"] if lister else []
+    return f"to remove all of it, run outside the sandbox: {' && '.join(steps)}"
+
+
 def _is_on_the_way(protection: Protection) -> bool:
     """Tell whether it is not the name itself that is protected, but a missing directory that would hold it."""
     if protection.lifted_by or protection.path != protection.place or "/" not in protection.name:

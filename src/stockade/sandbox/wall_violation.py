@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _OF_NAMES: Final = frozenset((Operation.CREATE, Operation.DELETE, Operation.RENAME))
 _OWN: Final = ("/proc", "/dev")
+_OUTSIDE: Final = "do it outside the sandbox"
 
 
 def wall_violation(report: Report, occasion: Occasion, ground: Ground, sockets: Sockets, places: Places) -> Violation:
@@ -38,13 +39,47 @@ def wall_violation(report: Report, occasion: Occasion, ground: Ground, sockets: 
     if any(is_at_or_below(report.path, own) for own in _OWN):
         why = "this part of what every command has of its own is read-only"
         return Violation.refused(operation, report.path, occasion, why=why)
-    verdict = _judged(operation, report.path, ground, places)
+    return _of_change(operation, report.path, occasion, ground, places)
+
+
+def _of_change(operation: Operation, path: str, occasion: Occasion, ground: Ground, places: Places) -> Violation:
+    removal = ""
+    if operation is Operation.DELETE:
+        path = _without_hook(path)
+        removal = _removal(path, ground.root_of(path), places)
+    verdict = _judged(operation, path, ground, places)
     if not verdict.allowed:
+        if removal and verdict.reason is Reason.PROTECTED:
+            verdict = verdict.but(remedy=f"{removal}; or {verdict.remedy}")
         return Violation.of_file(verdict, occasion, operation)
-    why = "it must stay where it is, because something protected lies in it"
     if operation not in _OF_NAMES:
         why = "the walls of this session show it read-only"
-    return Violation.refused(operation, report.path, occasion, why=why)
+        return Violation.refused(operation, path, occasion, why=why)
+    why = "it must stay where it is, because something protected lies in it"
+    return Violation.refused(operation, path, occasion, why=why, remedy=removal or _OUTSIDE)
+
+
+def _without_hook(path: str) -> str:
+    """Return the directory of hooks that a path lies in, or the path: who removes one, removes a dozen."""
+    above, hooks, _ = path.rpartition("/.git/hooks/")
+    return f"{above}/.git/hooks" if hooks else path
+
+
+def _removal(path: str, root: str | None, places: Places) -> str:
+    """Return how to remove the nested repository or the worktree that a path in a writable tree belongs to.
+
+    Mounts lie in it, so that from inside only the rest of it can be removed. A text that a command may have written
+    names nothing here: somebody will paste the line.
+    """
+    holder, found, inner = f"{path}/".rpartition("/.git/")
+    if not found or root is None:
+        return ""
+    if inner.startswith("worktrees/"):
+        return file_remedy.for_removal("", holder)
+    if is_at_or_below(root, holder):
+        return ""
+    lists_it = not inner and f"{root}/.git/worktrees/" in (places.text(path) or "")
+    return file_remedy.for_removal(holder, root if lists_it else "")
 
 
 def _judged(operation: Operation, path: str, ground: Ground, places: Places) -> FileVerdict:
