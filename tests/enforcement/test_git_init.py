@@ -594,6 +594,17 @@ def test_what_cannot_be_removed_from_inside_is_said_with_what_removes_it(empty: 
     assert len(empty.host("git worktree list").splitlines()) == 1
 
 
+def test_a_worktree_of_an_earlier_command_is_like_one_of_the_hosts(empty: Empty) -> None:
+    empty.host(f"git init -q && {COMMIT}")
+    with empty.sandbox() as sandbox:
+        assert sandbox.run("git worktree add -q tree").exit_code == 0
+        done = sandbox.run("git worktree remove tree")
+    (told,) = [one for one in done.violations if one.target == str(empty.project / "tree/.git")]
+    empty.host(told.remedy.partition("run outside the sandbox: ")[2].partition("; or ")[0], check=True)
+    assert not (empty.project / "tree").exists()
+    assert len(empty.host("git worktree list").splitlines()) == 1
+
+
 def test_a_worktree_of_the_command_can_be_removed_by_it(empty: Empty) -> None:
     empty.host(f"git init -q && {COMMIT}")
     with empty.sandbox() as sandbox:
