@@ -89,8 +89,8 @@ def test_what_mounts_keep_from_being_removed_is_told_with_what_removes_it(tmp_pa
             (store / file).touch()
     (root / ".git/worktrees/tree").mkdir(parents=True)
     (root / ".git/worktrees/tree/commondir").write_text("../..\n")
-    (root / ".git/worktrees/tree/gitdir").write_text("/home/somebody/.git\n")  # a command has written that
-    for name, text in (("tree", f"{root}/.git/worktrees/tree"), ("foreign", "/home/somebody/.git/worktrees/x")):
+    (root / ".git/worktrees/tree/gitdir").write_text("/elsewhere/somebody/.git\n")  # a command has written that
+    for name, text in (("tree", f"{root}/.git/worktrees/tree"), ("foreign", "/elsewhere/somebody/.git/worktrees/x")):
         (root / name).mkdir()
         (root / name / ".git").write_text(f"gitdir: {text}\n")
     policy = compile_policy(merge([]), cwd=str(root), home=str(tmp_path / "home"))
