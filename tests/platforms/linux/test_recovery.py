@@ -8,6 +8,7 @@ import pytest
 from tests.platforms.linux.test_staging import git, make_repository, stage
 
 from stockade.filesystem.finding import Finding
+from stockade.platforms.linux.adoption import Adoption
 from stockade.platforms.linux.recovery import recover, take, words
 from stockade.platforms.linux.staging import NAME, Stage, open_stage
 
@@ -42,8 +43,9 @@ def test_a_death_after_any_step_loses_nothing(
     monkeypatch.setattr(os, "rename", dying)
     try:
         stage.take()
-        stage.raise_up()
-        stage.finish()
+        adoption = Adoption(stage)
+        adoption.raise_up()
+        adoption.finish()
     except KeyboardInterrupt:
         pass
     monkeypatch.undo()

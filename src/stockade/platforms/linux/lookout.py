@@ -155,10 +155,10 @@ class Lookout:
         if not settled or self._stages is None:
             return self.inspector.look(last=last)
         raised, found = self._stages.raise_up()
-        found += self.inspector.look(last=last, made=[stage.holder for stage in raised])
-        for stage in raised:
-            ended = stage.finish(found)
-            found = stage.follow(found, ended) + ended
+        found += self.inspector.look(last=last, made=[adoption.stage.holder for adoption in raised])
+        for adoption in raised:
+            ended = adoption.finish(found)
+            found = adoption.follow(found, ended) + ended
         self._stages.rest()
         return found
 

@@ -13,6 +13,7 @@ import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
+from stockade.platforms.linux.adoption import Adoption
 from stockade.platforms.linux.lookout import RECOVERED, kept_for
 from stockade.platforms.linux.placeholders import journal_directory
 from stockade.platforms.linux.staging import open_stage
@@ -39,14 +40,15 @@ def recover(git: str, journals: str = "") -> None:
     if stage is None:
         return
     try:
-        if not stage.take() or (not stage.is_raised() and stage.is_empty()):
+        adoption = Adoption(stage)
+        if not stage.take() or (not adoption.is_raised() and stage.is_empty()):
             return
         found: list[Finding] = []
-        ended = stage.raise_up()
+        ended = adoption.raise_up()
         if not ended:
             found = _looked_at(stage)
-            ended = stage.finish(found)
-            found = stage.follow(found, ended)
+            ended = adoption.finish(found)
+            found = adoption.follow(found, ended)
         _keep(stage.holder, words(stage.holder, found, ended), journals)
     finally:
         stage.close()
