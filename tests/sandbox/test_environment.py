@@ -72,6 +72,7 @@ def test_variables_of_a_private_cache() -> None:
     assert {name: found[name] for name in PRIVATE} == {
         name: f"/c/{folder}" if folder else "/c" for name, folder in PRIVATE.items()
     }
+    assert found["CHROME_CONFIG_HOME"] == "/c/chrome-config"
     assert found["MAVEN_OPTS"] == "-Dmaven.repo.local=/c/maven"
     assert found["UV_LINK_MODE"] == "copy"
 

@@ -69,6 +69,7 @@ CACHES: Final = {
 #: - YARN_CACHE_FOLDER: yarn 1 takes XDG_CACHE_HOME; yarn 2 and later would leave a cache that is part of the project.
 #: - UV_PYTHON_INSTALL_DIR, PIPX_HOME, RUSTUP_HOME: what is installed there the host would run, from a project's files.
 #: - XDG_CONFIG_HOME, XDG_DATA_HOME, XDG_STATE_HOME: settings and data of the user's, which can be read as they are.
+#:   But without a place for its profile Chromium does not start, and the user's own profile is nobody else's business.
 #: - RUFF_CACHE_DIR, MYPY_CACHE_DIR, TOX_WORK_DIR: the project holds these itself.
 PRIVATE: Final = {
     "XDG_CACHE_HOME": "",
@@ -76,6 +77,7 @@ PRIVATE: Final = {
     "BUN_INSTALL_CACHE_DIR": "bun",
     "CARGO_HOME": "cargo",
     "CCACHE_DIR": "ccache",
+    "CHROME_CONFIG_HOME": "chrome-config",
     "COMPOSER_CACHE_DIR": "composer",
     "CONDA_PKGS_DIRS": "conda",
     "CYPRESS_CACHE_FOLDER": "Cypress",
