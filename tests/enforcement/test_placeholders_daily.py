@@ -83,6 +83,7 @@ def test_tools_that_walk_a_tree_succeed(ground: Ground, project: Path, tool: str
 
 
 WRITES = {
+    "a file in a directory whose mode allows it": ("chmod 777 .vscode && echo x > .vscode/x", "Permission denied"),
     "a file in a directory": ("echo x > .vscode/settings.json", "Permission denied"),
     "a directory in a directory": ("mkdir .claude/commands", "Permission denied"),
     "a link in a directory": ("ln -s /etc/passwd .idea/x", "Permission denied"),
@@ -286,7 +287,16 @@ def test_what_a_command_disguises_as_a_placeholder_is_set_aside(ground: Ground, 
     assert not (ground.project / "sub/.vscode/tasks.json").exists()
 
 
-@pytest.mark.parametrize("line", ["git clean -fdq", "git stash -qu && git stash pop -q", "git add -A && git status -s"])
+@pytest.mark.parametrize(
+    "line",
+    [
+        "git clean -fdq",
+        "git stash -qu && git stash pop -q",
+        "git add -A && git status -s",
+        pytest.param('cp -r . "$TMPDIR/copy" && rm -r "$TMPDIR/copy"', id="removing a copy"),
+        pytest.param('cp -a . "$TMPDIR/copy" && echo 1 >"$TMPDIR/copy/.vscode/new"', id="writing into a copy"),
+    ],
+)
 def test_git_in_a_repository_walks_past_held_names(ground: Ground, project: Path, line: str) -> None:
     made = "git init -q && git -c user.name=a -c user.email=b@c commit -q --allow-empty -m first"
     subprocess.run(["sh", "-c", made], cwd=project, env=_git_environment(ground), check=True)

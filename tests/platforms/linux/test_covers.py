@@ -1,9 +1,12 @@
 from __future__ import annotations
 
+import os
+import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.platforms.linux import covers, kernel
 from stockade.platforms.linux.mount import Mount
 
 if TYPE_CHECKING:
@@ -99,3 +102,16 @@ def test_git_leaves_a_cover_in_a_repository_alone(open_jail: OpenJail, outcome: 
     assert (code, out) == expected, err
     code, out, err = outcome(jail, "sh", "-c", f"cd {held}; chmod 700 directory; touch directory/x")
     assert "No space left" in err
+
+
+@pytest.mark.parametrize(("observed", "mode"), [(True, 0o755), (False, 0o555)])
+def test_a_mode_refuses_only_where_nobody_else_does(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, observed: bool, mode: int
+) -> None:
+    for name in ("move_mount", "open_tree"):
+        monkeypatch.setattr(kernel, name, lambda *_: -1)
+    made = covers.Covers(os.open(tmp_path, os.O_RDONLY), b"", observed=observed)
+    made.make(directory=True)
+    made.make(directory=True, closed=True)
+    made.make(directory=False)
+    assert [stat.S_IMODE((tmp_path / name).stat().st_mode) for name in "012"] == [mode, 0, 0o444]

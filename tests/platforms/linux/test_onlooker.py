@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.platforms.linux.calls import CHANGES, CREATE
+from stockade.platforms.linux.calls import CHANGES, CREATE, DELETE, RENAME
 from stockade.platforms.linux.onlooker import Onlooker
 
 if TYPE_CHECKING:
@@ -72,3 +72,29 @@ def test_any_other_directory_is_left_to_the_kernel(onlooker: Onlooker, tmp_path:
     (tmp_path / "other").mkdir()
     onlooker.of_opening(os.getpid(), b"cwd", os.fsencode(tmp_path.resolve() / "other"), os.O_WRONLY | os.O_CREAT)
     assert onlooker.error == 0
+
+
+def test_in_a_directory_that_keeps_a_name_nothing_is_made_or_removed(onlooker: Onlooker, tmp_path: Path) -> None:
+    (tmp_path / "kept").unlink()
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "there").touch()
+    kept, own = os.fsencode(tmp_path.resolve() / "kept"), os.getpid()
+    tries = [
+        (onlooker.walked(CREATE, own, b"cwd", kept + b"/new"), (CREATE, kept + b"/new")),
+        (onlooker.of_opening(own, b"cwd", kept + b"/new", os.O_CREAT | os.O_WRONLY), (CREATE, kept + b"/new")),
+        (onlooker.walked(DELETE, own, b"cwd", kept + b"/there"), (DELETE, kept)),
+        (onlooker.of_rename(own, (b"cwd", kept + b"/there"), (b"cwd", kept + b"2")), (RENAME, kept + b"/there")),
+    ]
+    assert [told for told, _ in tries] == [expected for _, expected in tries]
+
+
+@pytest.mark.parametrize(("does", "name"), [(CREATE, "new"), (DELETE, "there")])
+def test_who_changes_such_a_directory_is_not_sent_to_look_for_space(
+    onlooker: Onlooker, tmp_path: Path, does: bytes, name: str
+) -> None:
+    (tmp_path / "kept").unlink()
+    for folder, error in (("other", 0), ("kept", EACCES)):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "there").touch()
+        onlooker.walked(does, os.getpid(), b"cwd", os.fsencode(tmp_path.resolve() / folder / name))
+        assert onlooker.error == error

@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import os
+from typing import TYPE_CHECKING
 
 import pytest
 
 from stockade.platforms.linux import calls
-from stockade.platforms.linux.program import UNLISTED, name, notifies, program, unsupervised
+from stockade.platforms.linux.program import UNLISTED, name, notifies, observes, program, unsupervised
 from stockade.platforms.linux.seccomp import Features, notified_first
 from stockade.platforms.linux.seccomp import program as assemble
 from stockade.platforms.linux.syscalls import arch_of
+
+if TYPE_CHECKING:
+    from stockade.platforms.backend import Observe
 
 
 @pytest.mark.parametrize(
@@ -58,6 +62,12 @@ def test_listings_are_asked_about_where_somebody_answers_anyway(named: bytes, *,
     assert (UNLISTED in named.split()) is asks
     assert notifies(named) is asks
     assert UNLISTED not in unsupervised(named).split()
+
+
+@pytest.mark.parametrize(("observe", "expected"), [("auto", True), ("on", True), ("off", False)])
+def test_whether_changes_are_observed(observe: Observe, *, expected: bool) -> None:
+    assert observes(name(observe=observe)) is expected
+    assert not observes(unsupervised(name(observe=observe)))
 
 
 def test_the_usual_one_needs_no_name() -> None:

@@ -55,6 +55,7 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> bytes:
         pytest.param("mkdirat", b"missing/new", 0, True, id="a directory in a missing one"),
         pytest.param("mkdirat", b"link/new", 0, False, id="a directory behind a link to nowhere"),
         pytest.param("unlinkat", b"file", 0, True, id="removal"),
+        pytest.param("unlinkat", b"absent/file", 0, False, id="removal from a directory that is kept missing"),
         pytest.param("unlinkat", b"missing/file", 0, False, id="removal from a missing directory"),
         pytest.param("fchmodat", b"file", 0, True, id="mode"),
         pytest.param("fchmodat", b"missing", 0, False, id="mode of what is missing"),

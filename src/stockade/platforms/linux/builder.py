@@ -17,7 +17,7 @@ from stockade.platforms.linux.channel import Channel, Packet
 from stockade.platforms.linux.entrance import Entrances
 from stockade.platforms.linux.first_process import Setting
 from stockade.platforms.linux.locked_tree import Holder
-from stockade.platforms.linux.program import notifies, program, unsupervised
+from stockade.platforms.linux.program import notifies, observes, program, unsupervised
 from stockade.platforms.linux.supervision import HostView, Supervision
 
 TYPE_CHECKING = False
@@ -84,7 +84,8 @@ class Builder:
             return None
         self.step = b"mount"
         devices, covers, door, masks = self.take(material, work)
-        tree.build(work.places, devices, terminals, masks, covers, private)
+        observed = observes(work.build.confinement)
+        tree.build(work.places, devices, terminals, masks, covers, private, observed=observed)
         self.step = b"launcher"
         pid = os.fork()
         if pid:

@@ -1,10 +1,12 @@
 """What a jail shows at places that must stay absent: empty directories and files that are not the host's.
 
 They belong to the commands' own user, so that ``chmod -R``, ``chown`` and copies of a tree succeed. Nobody may write
-them. Root's have a group that does not exist inside: its capabilities count only for what has both ids there
-(capabilities(7)), but it owns them. Whatever mode or group they are given, nothing can be made or written: their file
-system has as many inodes as there are covers, and its only block is taken (tmpfs(5); extended attributes count as
-inodes). Each place has a cover of its own, lest a tool takes two of them for one.
+them. Where a supervisor says so, a directory's mode need not: a copy gets the same mode, and nobody could remove the
+``.gitignore`` below from a copy that is not writable. Root's have a group that does not exist inside: its capabilities
+count only for what has both ids there (capabilities(7)), but it owns them. Whatever mode or group they are given,
+nothing can be made or written: their file system has as many inodes as there are covers, and its only block is taken
+(tmpfs(5); extended attributes count as inodes). Each place has a cover of its own, lest a tool takes two of them for
+one.
 
 In a repository a directory holds a ``.gitignore`` that ignores all of it: ``git clean -d`` and ``git stash -u`` remove
 empty directories, and would fail. All of these are one file.
@@ -20,7 +22,8 @@ import os
 from stockade.placeholder import MARK
 from stockade.platforms.linux import kernel
 
-_DIRECTORY_MODE = 0o555
+_DIRECTORY_MODE = 0o755
+_UNOBSERVED_MODE = 0o555
 _FILE_MODE = 0o444
 _NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY | os.O_CLOEXEC
 _ATTRIBUTES = kernel.MOUNT_ATTR_NOSUID | kernel.MOUNT_ATTR_NODEV | kernel.MOUNT_ATTR_NOEXEC
@@ -51,10 +54,11 @@ def new_covers(count: int, group: int | None = None) -> int:
 class Covers:
     """The file system of them, mounted for a while: the kernel copies only what is mounted."""
 
-    __slots__ = ("_made", "_mounted", "_root")
+    __slots__ = ("_made", "_mode", "_mounted", "_root")
 
-    def __init__(self, root: int, place: bytes) -> None:
-        """Take a file system over, and mount it on a directory."""
+    def __init__(self, root: int, place: bytes, *, observed: bool = False) -> None:
+        """Take a file system over, and mount it on a directory; ``observed``: a supervisor refuses changes in there."""
+        self._mode = _DIRECTORY_MODE if observed else _UNOBSERVED_MODE
         self._root = root
         self._made = 0
         self._mounted = place
@@ -73,7 +77,7 @@ class Covers:
                 os.link(_IGNORE, b"%b/%b" % (name, _IGNORED), src_dir_fd=self._root, dst_dir_fd=self._root)
         else:
             os.close(os.open(name, _NEW, 0, dir_fd=self._root))
-        mode = _DIRECTORY_MODE if directory else _FILE_MODE
+        mode = self._mode if directory else _FILE_MODE
         os.chmod(name, 0 if closed else mode, dir_fd=self._root)  # whatever the umask is
         os.utime(name, ns=(MARK, MARK), dir_fd=self._root)
         return kernel.open_tree(self._root, name, kernel.OPEN_TREE_CLONE)

@@ -10,7 +10,8 @@ Rules:
   already would fail without walls, and no setting would help.
 - What cannot be looked at is not told.
 - Where an empty directory keeps a name that a caller wants to write as a file, the kernel would say "Is a directory",
-  which helps nobody. ``error`` is what the caller gets instead.
+  which helps nobody; to who makes something in such a directory, that there is no space. ``error`` is what the caller
+  gets instead.
 - The working directory of this process is a ``/proc`` that shows the callers, and its ``/proc`` is empty: by way of
   that, paths would mean something else here.
 """
@@ -145,7 +146,10 @@ class Onlooker:
             return None
         names = tuple(self.named(found) for found in (old, new))
         above = tuple(self.at(found.directory) for found in (old, new))
-        writable = tuple(glance.error_of_writing(path, enter=True) == 0 for path in above)
+        writable = tuple(
+            glance.error_of_writing(path, enter=True) == 0 and not self.is_in_cover(name)
+            for path, name in zip(above, names, strict=True)
+        )
         if all(writable) and glance.mount_of(above[0]) != glance.mount_of(above[1]):
             return None  # two places that may be written, but no name can move between them
         kept = tuple(
@@ -193,7 +197,9 @@ class Onlooker:
         """Judge the making of a name."""
         path = self.named(found)
         # A name that is kept from being made: it is there, but only as a placeholder. So is what would be made in one.
-        kept = not found.error or path.rpartition(b"/")[0] in self.absent
+        within = self.is_in_cover(path)
+        self.error = EACCES if within else self.error
+        kept = not found.error or within
         error = glance.error_of_writing(self.at(found.directory), enter=True)
         if not path or not (error or kept):
             return None
@@ -206,12 +212,15 @@ class Onlooker:
         path = self.named(found)
         above = self.at(found.directory)
         error = glance.error_of_writing(above, enter=True)
-        if not found.name or not path or not (error or glance.is_mount(b"%b/%b" % (above, found.name))):
+        within = self.is_in_cover(path)
+        self.error = EACCES if within else 0
+        if not found.name or not path or not (error or within or glance.is_mount(b"%b/%b" % (above, found.name))):
             return None
         if path.startswith(_OWN):
             return (DELETE, path) if error == EROFS else None
-        if (kept := path.rpartition(b"/")[0]) in self.absent:
-            path = kept  # what is in it is not the host's, and stands in the way of whoever wants the name
+        if within:
+            # What is in it is not the host's, and stands in the way of a caller who wants the name.
+            path = path.rpartition(b"/")[0]
         return (DELETE, path) if self.could_be_removed(path) else None
 
     def write(self, found: Found) -> Refusal | None:
@@ -266,6 +275,10 @@ class Onlooker:
     def is_kept_missing(self, found: Found) -> bool:
         """Tell whether what was found only keeps its name from being made."""
         return found.name in self.absent_names and self.named(found) in self.absent
+
+    def is_in_cover(self, path: bytes) -> bool:
+        """Tell whether a path lies in a directory that only keeps its own name from being made."""
+        return path.rpartition(b"/")[0] in self.absent
 
     def named(self, found: Found) -> bytes:
         """Return the real path of the last name of a walk."""

@@ -56,6 +56,11 @@ def notifies(named: bytes) -> bool:
     return not {SUPERVISED, OBSERVED}.isdisjoint(named.split())
 
 
+def observes(named: bytes) -> bool:
+    """Tell whether somebody is asked about every change of a file by name."""
+    return OBSERVED in named.split()
+
+
 def unsupervised(named: bytes) -> bytes:
     """Return the name of what takes its place where nobody can answer: sockets by path stay closed then."""
     mode, *words = named.split()

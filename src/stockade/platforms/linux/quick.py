@@ -147,11 +147,12 @@ def _of_creation(use: Use, absent: frozenset[bytes]) -> Quick:
 
 def _of_removal(use: Use, absent: frozenset[bytes]) -> Quick:
     locate = _located(use)
+    kept = _ends(absent)
 
     def possible(thread: int, asked: Notification) -> bool:
         path = locate(thread, asked).rstrip(b"/")
         above, _, name = path.rpartition(b"/")
-        if name in absent or not name or path.startswith(_OWN):
+        if name in absent or not name or above.endswith(kept) or path.startswith(_OWN):
             return False
         return os.access(above or b"/", os.W_OK) and not glance.is_mount(path)
 

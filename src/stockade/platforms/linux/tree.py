@@ -197,14 +197,21 @@ def wall_with_ways(index: int) -> bytes:
     return b"%b/%d" % (_WALLS, index)
 
 
-def build(
-    places: list[Place], devices: int, terminals: int, masks: int = -1, covers: int = -1, private: int = -1
+def build(  # noqa: PLR0913 - what a jail is made of
+    places: list[Place],
+    devices: int,
+    terminals: int,
+    masks: int = -1,
+    covers: int = -1,
+    private: int = -1,
+    *,
+    observed: bool = False,
 ) -> None:
     """Turn the mounts of this namespace into the jail's; the last step that sees the host as it is.
 
     ``masks`` is the file system of guarded places, detached; without it they are merely hidden. ``covers`` is that of
     the absent ones; without it one is made. ``private`` is the session's version of the private place, detached;
-    without it that stays the host's, read-only.
+    without it that stays the host's, read-only. Where changes are ``observed``, somebody else refuses them in a cover.
     """
     kinds = {place.target: _kind(place.source) for place in places if place.overlaid}
     copies = {place.target: copy for place in places if (copy := _copy_first(place)) is not None}
@@ -216,7 +223,7 @@ def build(
         os.close(masks)
     laid = None
     if kept := len(kept_missing(places)):
-        laid = Covers(new_covers(kept) if covers < 0 else covers, b"%b/%b" % (DEVICES, _COVERS))
+        laid = Covers(new_covers(kept) if covers < 0 else covers, b"%b/%b" % (DEVICES, _COVERS), observed=observed)
     for index, place in enumerate(places):
         copy = private if place.operation == PRIVATE else copies.pop(place.target, None)
         if place.target == b"/" or copy == _GONE:
