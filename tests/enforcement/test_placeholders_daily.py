@@ -294,6 +294,7 @@ def test_what_a_command_disguises_as_a_placeholder_is_set_aside(ground: Ground, 
         "git stash -qu && git stash pop -q",
         "git add -A && git status -s",
         pytest.param('cp -r . "$TMPDIR/copy" && rm -r "$TMPDIR/copy"', id="removing a copy"),
+        pytest.param('cp -r . "$TMPDIR/copy" && mv "$TMPDIR/copy" sub', id="a copy in the project"),
         pytest.param('cp -a . "$TMPDIR/copy" && echo 1 >"$TMPDIR/copy/.vscode/new"', id="writing into a copy"),
     ],
 )
@@ -303,6 +304,7 @@ def test_git_in_a_repository_walks_past_held_names(ground: Ground, project: Path
     with ground.sandbox() as sandbox:
         done = sandbox.run(f"echo 1 >new; {line}", env={"GIT_AUTHOR_NAME": "a", **_git_environment(ground)})
         assert (done.exit_code, done.stderr) == (0, b""), done.stderr
+        assert not [told for told in done.violations if "set aside" in str(told)]
     assert not [name for name in _held(project) if name != ".git"]
 
 

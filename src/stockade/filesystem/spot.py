@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING
+import stat
+
+from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.handle import Handle
 from stockade.filesystem.repository_inspection import is_bare
 from stockade.policy.protected_names import OBEYED, left_over
@@ -11,6 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stockade.filesystem.repository_inspection import RepositoryInspection
+
+#: A directory that keeps its name missing holds one of these in a repository (``stockade.platforms.linux.covers``).
+_IGNORED: Final = ".gitignore"
 
 
 def look_at_spot(
@@ -31,10 +36,26 @@ def look_at_spot(
             entries = left_over(obeyed, name, look.lifted)
             if not entries:
                 continue
-            if "" in entries:
+            if "" in entries and not _is_hollow(handle, name):
                 look.offend(handle, name, entries[""], since)
-            else:
+            elif "" not in entries:
                 _look_in(handle, name, entries, look, since)
+
+
+def _is_hollow(handle: Handle, name: str) -> bool:
+    """Tell whether a directory holds nothing but what commands see where a name is kept missing.
+
+    So do copies of a project that commands make, and no program obeys that.
+    """
+    below = handle.below(name)
+    if below is None:
+        return False
+    with below:
+        names = below.names(most=1)
+        if not names:
+            return names is not None
+        status = below.status(_IGNORED)
+        return names == (_IGNORED,) and status is not None and stat.S_ISREG(status.st_mode)
 
 
 def _look_in(handle: Handle, name: str, entries: Mapping[str, str], look: RepositoryInspection, since: int) -> None:
