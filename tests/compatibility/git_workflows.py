@@ -16,11 +16,6 @@ git push -q ../../repositories/tool.git main
 rm -rf ../seed
 """
 URL = "http://{host}/git/tool.git"
-REACH = ("--allow-domain", "{host}")
-CONFIG = ("--allow-protected", ".git/config")
-HOOKS = ("--allow-protected", ".git/hooks")
-REACH_WORDS = "`--allow-domain HOST`"
-CONFIG_WORDS = "`--allow-protected .git/config`"
 PRE_COMMIT = """
 printf 'repos:\\n- repo: local\\n  hooks:\\n  - id: no-x\\n    name: no x\\n    entry: ls\\n    language: system\\n' \
   >.pre-commit-config.yaml
@@ -55,8 +50,7 @@ GIT = (
             f"git clone -q {URL} . && cat file && git log -1",
             "git pull -q && git checkout -q -b mine && git status --short",
         ),
-        flags=REACH,
-        setting=REACH_WORDS,
+        reaches="HOST",
         starts=(EMPTY,),
         before=REMOTE,
         says="^seed$",
@@ -70,11 +64,18 @@ GIT = (
             f"git clone -q {URL} tool && cat tool/file",
             "cd tool && echo more >>file && git commit -qam more && git push -q origin main",
         ),
-        flags=REACH,
-        setting=REACH_WORDS,
+        reaches="HOST",
         before=REMOTE,
         says="^seed$",
         after='git -C tool fsck --strict && test "$(git --git-dir ../../repositories/tool.git log -1 --format=%s main)" = more',
+    ),
+    Workflow(
+        "rm -rf of a clone, in a later run",
+        "git",
+        ("git clone -q {home}/../repositories/tool.git tool", "rm -rf tool"),
+        allows=(".git/config", ".git/hooks"),
+        before=REMOTE,
+        after="test ! -e tool",
     ),
     Workflow(
         "git clone of a local repository",
@@ -90,8 +91,7 @@ GIT = (
         "git fetch and push",
         "git",
         ("git fetch -q && git merge -q --allow-unrelated-histories -m m origin/main && git push -q origin work",),
-        flags=REACH,
-        setting=REACH_WORDS,
+        reaches="HOST",
         starts=(REPOSITORY,),
         before=f"({REMOTE}\n)\ngit remote add origin {URL}",
         configures=("remote.",),
@@ -101,8 +101,8 @@ GIT = (
         "git push -u",
         "git",
         ("git push -q -u origin work && git status -sb",),
-        flags=(*REACH, *CONFIG),
-        setting=f"{REACH_WORDS} {CONFIG_WORDS}",
+        reaches="HOST",
+        allows=(".git/config",),
         starts=(REPOSITORY,),
         before=f"({REMOTE}\n)\ngit remote add origin {URL}",
         configures=("remote.", "branch.work."),
@@ -113,8 +113,7 @@ GIT = (
         "git remote add",
         "git",
         (f"git remote add origin {URL} && git remote -v",),
-        flags=CONFIG,
-        setting=CONFIG_WORDS,
+        allows=(".git/config",),
         starts=(REPOSITORY,),
         configures=("remote.",),
         after="git config remote.origin.url",
@@ -132,8 +131,7 @@ GIT = (
         "git config user.name in a repository",
         "git",
         ("git config user.name Eve && git commit -q --allow-empty -m empty && git log -1",),
-        flags=CONFIG,
-        setting=CONFIG_WORDS,
+        allows=(".git/config",),
         starts=(REPOSITORY,),
         says="Author: Eve",
     ),
@@ -141,8 +139,8 @@ GIT = (
         "git submodule add",
         "git",
         (f"git submodule --quiet add {URL} tool && git commit -qm tool && cat tool/file", "git submodule status"),
-        flags=(*REACH, *CONFIG, "--allow-protected", ".gitmodules"),
-        setting=f"{REACH_WORDS} {CONFIG_WORDS} `--allow-protected .gitmodules`",
+        reaches="HOST",
+        allows=(".git/config", ".gitmodules"),
         starts=(REPOSITORY,),
         before=REMOTE,
         makes=(".gitmodules",),
@@ -209,6 +207,20 @@ GIT = (
         after="test \"$(git ls-files | tr '\\n' ' ')\" = 'README.md src/x ' && test -z \"$(git status --porcelain)\"",
     ),
     Workflow(
+        "git clean -fdx",
+        "git",
+        (
+            "mkdir build && git clean -fdx -e '/.*/' && test ! -e build",
+            "mkdir build && touch build/it && git clean -fdx",
+        ),
+        starts=(REPOSITORY,),
+        before="echo build >.gitignore && git add . && git commit -qm ignore",
+        refused="the directories that keep names from being made (`.vscode`, `.idea`, …) cannot be removed; all else is, and "
+        "`git clean -fdx -e '/.*/'` succeeds",
+        says=r"failed to remove \.vscode",
+        after="test ! -e build",
+    ),
+    Workflow(
         "git branch, merge, tag, cherry-pick, bisect, gc",
         "git",
         (
@@ -239,8 +251,7 @@ GIT = (
         "git",
         ("pre-commit install", "echo fine >fine && git add fine && git commit -qm fine"),
         needs=("pre-commit",),
-        flags=HOOKS,
-        setting="`--allow-protected .git/hooks`",
+        allows=(".git/hooks",),
         starts=(REPOSITORY,),
         before=PRE_COMMIT,
         makes=(".git/hooks",),
@@ -262,8 +273,8 @@ GIT = (
         "git",
         ("npm init -y >/dev/null && npm install -D husky >/dev/null && npx husky && git config core.hooksPath",),
         needs=("npm",),
-        flags=(*REACH, *CONFIG),
-        setting=f"{REACH_WORDS} {CONFIG_WORDS}",
+        reaches="HOST",
+        allows=(".git/config",),
         starts=(REPOSITORY,),
         configures=("core.hookspath",),
         says=r"\.husky/_",

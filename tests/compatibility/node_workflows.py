@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from workflow import EMPTY, REPOSITORY, Workflow
+from workflow import EMPTY, REPOSITORY, Workflow, until
 
-REACH = ("--allow-domain", "{host}")
-WORDS = "`--allow-domain REGISTRY`"
 USE = "node -e \"console.log(require('is-odd')(3))\""
+VANILLA = "--template vanilla --no-interactive"
+PAGE = "curl -sf http://localhost:7007/"
 
 NODE = (
     Workflow(
@@ -21,8 +21,7 @@ NODE = (
         "node",
         (f"npm init -y >/dev/null && npm install is-odd && {USE}", f"rm -r node_modules && npm ci && {USE}"),
         needs=("npm",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         says="^true$",
         after="test -f package-lock.json && test -d node_modules/is-number",
     ),
@@ -31,36 +30,42 @@ NODE = (
         "node",
         ("npm init -y >/dev/null && npm install is-odd", f"rm -r node_modules && npm ci --offline && {USE}"),
         needs=("npm",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         says="^true$",
     ),
     Workflow(
         "npm create vite .",
         "node",
-        ("npm create --yes vite@latest . -- --template vanilla --no-interactive",),
+        (f"npm create --yes vite@latest . -- {VANILLA}",),
         needs=("npm",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         starts=(EMPTY,),
         after="test -f package.json && test -f index.html && test -f .gitignore",
     ),
     Workflow(
         "npm create vite app",
         "node",
-        ("npm create --yes vite@latest app -- --template vanilla --no-interactive",),
+        (f"npm create --yes vite@latest app -- {VANILLA}",),
         needs=("npm",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         after="test -f app/package.json && test -f app/index.html",
     ),
     Workflow(
-        "npx",
+        "npx, the second time from a warm cache",
         "node",
-        ("npx --yes create-vite@latest app --template vanilla --no-interactive && test -f app/package.json",),
+        (f"npx --yes create-vite@latest one {VANILLA}", f"npx --yes --offline create-vite@latest two {VANILLA}"),
         needs=("npx",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
+        after="test -f one/package.json && test -f two/package.json",
+    ),
+    Workflow(
+        "vite build, vite's server",
+        "node",
+        ("vite build && cat dist/assets/*.js", f"vite --port 7007 >log 2>&1 & {until(PAGE)}; {PAGE}; kill $!"),
+        needs=("vite", "curl"),
+        before="echo '<script type=module src=/main.js></script>' >index.html && echo 'document.title = \"it runs\"' >main.js",
+        says="(?s)it runs.*main.js",
+        after="test -f dist/index.html",
     ),
     Workflow(
         "npm version",
@@ -75,7 +80,7 @@ NODE = (
         "node",
         ("npm install -g is-odd",),
         needs=("npm",),
-        flags=REACH,
+        reaches="REGISTRY",
         refused="what is installed for the whole machine is started outside the walls; install into the project, use `npx`, "
         "or open a directory with `--allow-write` and name it with `--prefix`",
         says="ENOENT|EROFS|EACCES|[Rr]ead-only",
@@ -85,8 +90,7 @@ NODE = (
         "node",
         (f"pnpm init && pnpm add is-odd && {USE}", f"rm -r node_modules && pnpm install --offline && {USE}"),
         needs=("pnpm",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         says="^true$",
         after="test -f pnpm-lock.yaml",
     ),
@@ -95,8 +99,7 @@ NODE = (
         "node",
         (f"yarn init -y && yarn add is-odd && {USE}", f"rm -r node_modules && yarn install --offline && {USE}"),
         needs=("yarn",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="REGISTRY",
         says="^true$",
         after="test -f yarn.lock",
     ),

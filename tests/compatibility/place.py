@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -34,9 +36,14 @@ GITCONFIG = """\
 \temail = ada@example.com
 [init]
 \tdefaultBranch = main
+"""
+#: What ``stockade doctor`` recommends. It lies where git looks whatever home the user database names.
+SAFE = """\
 [safe]
 \tbareRepository = explicit
 """
+#: How names end that were set aside.
+ASIDE = re.compile(r"\.stockade-[0-9]+$")
 
 
 class Place:
@@ -48,13 +55,17 @@ class Place:
         self.project.mkdir(parents=True)
         self.home.chmod(0o700)
         (self.home / ".gitconfig").write_text(GITCONFIG)
+        (self.home / ".config" / "git").mkdir(parents=True)
+        (self.home / ".config" / "git" / "config").write_text(SAFE)
         self.host = host
+        self.port = _free_port()
         #: For runs without walls, which give no such directory by themselves.
         self.temporary = folder / "temporary"
         self.temporary.mkdir()
         self.environment = {
             "PATH": f"{tools}/python/bin:{tools}/node/node_modules/.bin:{_postgres()}{SYSTEM}",
             "HOME": str(self.home),
+            "XDG_CONFIG_HOME": f"{self.home}/.config",
             "USER": "ada",
             "LOGNAME": "ada",
             "SHELL": "/bin/bash",
@@ -86,7 +97,12 @@ class Place:
 
     def words(self, text: str) -> str:
         """Fill in what a text of a workflow leaves open."""
-        given = {"{host}": self.host.address, "{home}": str(self.home), "{stockade}": str(STOCKADE)}
+        given = {
+            "{host}": self.host.address,
+            "{port}": str(self.port),
+            "{home}": str(self.home),
+            "{stockade}": str(STOCKADE),
+        }
         for word, value in given.items():
             text = text.replace(word, value)
         return text
@@ -109,6 +125,7 @@ class Place:
         """Return what is there and should not be: placeholders, hooks, configuration, files in the home, processes."""
         return [
             *(f"left in the project: {name}" for name in HELD if self._left(name, workflow)),
+            *(f"set aside: {path}" for path in self._set_aside()),
             *(f"no file of anybody's: {path}" for path in self._nodes() if path not in workflow.homes),
             *self._of_git(workflow),
             *(f"left in the home: {path}" for path in self._of_home(workflow)),
@@ -117,6 +134,12 @@ class Place:
 
     def _left(self, name: str, workflow: Workflow) -> bool:
         return os.path.lexists(self.project / name) and name not in workflow.makes
+
+    def _set_aside(self) -> list[str]:
+        walked = os.walk(self.project)
+        return [
+            f"{folder}/{name}" for folder, names, files in walked for name in (*names, *files) if ASIDE.search(name)
+        ]
 
     def _nodes(self) -> list[str]:
         found = []
@@ -131,7 +154,7 @@ class Place:
         git = self.project / ".git"
         if not git.exists():
             return []
-        found = [f"set aside: {path}" for path in os.listdir(self.project) if "stockade" in path.lower()]
+        found = []
         if git.is_dir():
             names = os.listdir(git / "hooks") if (git / "hooks").is_dir() else []
             found += [
@@ -154,7 +177,7 @@ class Place:
         return found
 
     def _of_home(self, workflow: Workflow) -> list[str]:
-        allowed = ("project", ".gitconfig", *OWN, *workflow.homes)
+        allowed = ("project", ".gitconfig", ".config/git", *OWN, *workflow.homes)
         found = []
         for folder, _, names in os.walk(self.home):
             at = os.path.relpath(folder, self.home)
@@ -200,6 +223,13 @@ def _open_and_retry(_: object, path: str, __: object) -> None:
         shutil.rmtree(path, ignore_errors=True)
     elif os.path.lexists(path):
         os.unlink(path)
+
+
+def _free_port() -> int:
+    """Return a port of loopback that nobody has: workflows run side by side."""
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        return int(server.getsockname()[1])
 
 
 def _postgres() -> str:

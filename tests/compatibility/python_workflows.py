@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from workflow import EMPTY, REPOSITORY, Workflow
 
-REACH = ("--allow-domain", "{host}")
-WORDS = "`--allow-domain INDEX`"
 USE = "python -c 'import six; print(six.__name__)'"
+UV = f"uv add six && uv run {USE}"
 TEST = 'printf \'def test_it(tmp_path):\\n    (tmp_path / "x").write_text("x")\\n\' >test_it.py'
 NOTEBOOK = (
     'printf \'{"cells":[{"cell_type":"code","execution_count":null,"metadata":{},"outputs":[],"source":"print(6*7)"}],'
@@ -27,8 +26,7 @@ PYTHON = (
             f"/usr/bin/python3 -m venv env && . env/bin/activate && pip install six && {USE}",
             f". env/bin/activate && {USE} && pip uninstall -y six",
         ),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         says="^six$",
     ),
     Workflow(
@@ -37,8 +35,7 @@ PYTHON = (
         (
             "/usr/bin/python3 -m venv env && env/bin/pip install -e . && cd env && bin/python -c 'import it; print(it.answer)'",
         ),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         before=PACKAGE,
         says="^42$",
     ),
@@ -46,7 +43,7 @@ PYTHON = (
         "pip install --user",
         "python",
         ("/usr/bin/python3 -m pip install --user --break-system-packages editables",),
-        flags=REACH,
+        reaches="INDEX",
         refused="programs in the home are started outside the walls, and by everybody; make a virtual environment in the project",
         says="[Rr]ead-only file system|Permission denied",
     ),
@@ -54,12 +51,11 @@ PYTHON = (
         "uv init ., uv add, uv run",
         "python",
         (
-            "uv init --no-python-downloads . && uv add six && uv run python -c 'import six; print(six.__name__)'",
+            f"uv init --no-python-downloads . && {UV}",
             "uv lock --check && uv run python -c 'import six'",
         ),
         needs=("uv",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         starts=(EMPTY,),
         says="^six$",
         after="test -f pyproject.toml && test -f uv.lock",
@@ -67,12 +63,9 @@ PYTHON = (
     Workflow(
         "uv init app",
         "python",
-        (
-            "uv init --no-python-downloads app && cd app && uv add six && uv run python -c 'import six; print(six.__name__)'",
-        ),
+        (f"uv init --no-python-downloads app && cd app && {UV}",),
         needs=("uv",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         after="test -f app/uv.lock",
     ),
     Workflow(
@@ -83,8 +76,7 @@ PYTHON = (
             "rm -r .venv && uv venv -q && uv pip install --offline six pytest && .venv/bin/pytest --version",
         ),
         needs=("uv",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         says="^pytest 9",
     ),
     Workflow(
@@ -95,8 +87,7 @@ PYTHON = (
             "cd app && poetry run python -c 'import six, app; print(six.__name__)'",
         ),
         needs=("poetry",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         says="^six$",
         after="test -f app/poetry.lock",
     ),
@@ -108,8 +99,7 @@ PYTHON = (
             "cd app && hatch run python -c 'import app; print(app.__name__)'",
         ),
         needs=("hatch",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         says="^app$",
         after="test -f app/dist/app-0.0.1-py3-none-any.whl",
     ),
@@ -118,8 +108,7 @@ PYTHON = (
         "python",
         ("tox -e py",),
         needs=("tox",),
-        flags=REACH,
-        setting=WORDS,
+        reaches="INDEX",
         before=f"{PACKAGE} && {TEST} && printf '[testenv]\\ndeps = pytest\\ncommands = pytest -q\\n' >tox.ini",
         says="congratulations",
     ),
@@ -128,8 +117,7 @@ PYTHON = (
         "python",
         ("pre-commit run --all-files", "pre-commit run --all-files"),
         needs=("pre-commit",),
-        flags=REACH,
-        setting="`--allow-domain HOST`",
+        reaches="HOST",
         starts=(REPOSITORY,),
         before="""
 git init -q --bare ../../repositories/hooks.git

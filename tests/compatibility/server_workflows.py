@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from workflow import USER, Workflow
+from workflow import USER, Workflow, until
 
-WAIT = "n=0; until {check} >/dev/null 2>&1; do n=$((n+1)); test $n -lt 200; sleep 0.1; done"
-REDIS = WAIT.replace("{check}", "redis-cli -p 7001 ping")
 SESSION = """
 import asyncio
 import stockade
@@ -22,6 +20,22 @@ async def main():
 asyncio.run(main())
 """
 
+
+def _served(server: str, page: str) -> str:
+    """Return a line that starts a server, fetches a page of it and ends it."""
+    fetch = f"curl -sf http://127.0.0.1:{page}"
+    return f"{server} >log 2>&1 & {until(fetch)}; {fetch}; kill $!; wait || true"
+
+
+def _postgres(options: str, queries: str) -> str:
+    """Return a line that starts a server with a new database, asks it and ends it."""
+    return (
+        "export LC_ALL=C; initdb -D data -A trust -U postgres >log && "
+        f'pg_ctl -D data -o "{options}" -l log -w start >/dev/null || {{ tail log; exit 1; }}; '
+        f"{queries}; pg_ctl -D data -w stop >/dev/null"
+    )
+
+
 SERVERS = (
     Workflow(
         "redis-server and redis-cli, over TCP and a Unix socket",
@@ -29,7 +43,7 @@ SERVERS = (
         (
             (
                 "redis-server --port 7001 --unixsocket ./redis.sock --save '' --daemonize no >log & "
-                f"{REDIS}; redis-cli -p 7001 set name ada; redis-cli -s ./redis.sock get name; redis-cli -p 7001 shutdown nosave || true; wait"
+                f"{until('redis-cli -p 7001 ping')}; redis-cli -p 7001 set name ada; redis-cli -s ./redis.sock get name; redis-cli -p 7001 shutdown nosave || true; wait"
             ),
         ),
         needs=("redis-server", "redis-cli"),
@@ -39,11 +53,10 @@ SERVERS = (
         "postgres: initdb, start, psql over a Unix socket and TCP",
         "servers",
         (
-            (
-                "export LC_ALL=C; initdb -D data -A trust -U postgres >log && "
-                'pg_ctl -D data -o "-k $PWD/sockets -h 127.0.0.1 -p 7002" -l log -w start >/dev/null || { tail log; exit 1; }; '
+            _postgres(
+                "-k $PWD/sockets -h 127.0.0.1 -p 7002",
                 "psql -h $PWD/sockets -p 7002 -U postgres -Atqc 'create table t(x int); insert into t values (42); select x from t'; "
-                "psql -h 127.0.0.1 -p 7002 -U postgres -Atqc 'select x+1 from t'; pg_ctl -D data -w stop >/dev/null"
+                "psql -h 127.0.0.1 -p 7002 -U postgres -Atqc 'select x+1 from t'",
             ),
         ),
         needs=("initdb", "pg_ctl", "psql"),
@@ -54,13 +67,7 @@ SERVERS = (
     Workflow(
         "postgres with its usual socket in /tmp",
         "servers",
-        (
-            (
-                "export LC_ALL=C; initdb -D data -A trust -U postgres >log && "
-                "pg_ctl -D data -o \"-k /tmp -h ''\" -l log -w start >/dev/null || { tail log; exit 1; }; "
-                "psql -h /tmp -U postgres -Atqc 'select 42'; pg_ctl -D data -w stop >/dev/null"
-            ),
-        ),
+        (_postgres("-k /tmp -h ''", "psql -h /tmp -U postgres -Atqc 'select 42'"),),
         needs=("initdb", "pg_ctl", "psql"),
         users=(USER,),
         says="^42$",
@@ -78,9 +85,7 @@ SERVERS = (
     Workflow(
         "python -m http.server, used by the same command",
         "servers",
-        (
-            f"python3 -m http.server --bind 127.0.0.1 7003 >log 2>&1 & {WAIT.replace('{check}', 'curl -sf http://127.0.0.1:7003/file')}; curl -s http://127.0.0.1:7003/file; kill $!",
-        ),
+        (_served("python3 -m http.server --bind 127.0.0.1 7003", "7003/file"),),
         needs=("curl",),
         before="echo served >file",
         says="^served$",
@@ -96,12 +101,11 @@ SERVERS = (
         "a server in one run, reached from the host",
         "servers",
         (
-            (
-                "$ stockade run --publish 17004:7004 -- python3 -m http.server --bind 127.0.0.1 7004 >log 2>&1 & "
-                f"{WAIT.replace('{check}', 'curl -sf http://127.0.0.1:17004/file')}; curl -s http://127.0.0.1:17004/file; kill %1; wait || true"
+            "$ "
+            + _served(
+                "stockade run --publish {port}:7004 -- python3 -m http.server --bind 127.0.0.1 7004", "{port}/file"
             ),
         ),
-        flags=("--publish", "17004:7004"),
         setting="`--publish HOST:SANDBOX`",
         before="echo served >file",
         says="^served$",
@@ -121,9 +125,7 @@ SERVERS = (
     Workflow(
         "php -S",
         "servers",
-        (
-            f"php -S 127.0.0.1:7006 >log 2>&1 & {WAIT.replace('{check}', 'curl -sf http://127.0.0.1:7006/it.php')}; curl -s http://127.0.0.1:7006/it.php; kill $!",
-        ),
+        (_served("php -S 127.0.0.1:7006", "7006/it.php"),),
         needs=("php",),
         before="echo '<?php echo \"served\\n\";' >it.php",
         says="^served$",
@@ -133,8 +135,8 @@ SERVERS = (
         "servers",
         (
             (
-                "tmux new-session -d -s one cat && tmux send-keys -t one hello Enter && n=0; "
-                "until tmux capture-pane -pt one | grep hello; do n=$((n+1)); test $n -lt 100; sleep 0.1; done; tmux kill-server"
+                "tmux new-session -d -s one cat && tmux send-keys -t one hello Enter && "
+                f"{until('tmux capture-pane -pt one | grep hello')}; tmux capture-pane -pt one; tmux kill-server"
             ),
         ),
         needs=("tmux",),

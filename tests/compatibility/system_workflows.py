@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from workflow import EMPTY, USER, Workflow
+from workflow import EMPTY, REPOSITORY, USER, Workflow, until
 
 FILES = "mkdir -p src && echo kept >src/file && echo top >top && ln -s top link"
 
@@ -27,24 +27,43 @@ SYSTEM = (
         "system",
         (
             'zip -qr "$TMPDIR/all.zip" . && unzip -qo "$TMPDIR/all.zip" -d out && cat out/src/file',
-            "zip -qr all.zip . && unzip -qo all.zip -d out && cat out/top",
+            "zip -qr all.zip . && unzip -qo all.zip -d other && cat other/top",
         ),
         needs=("zip", "unzip"),
         before=FILES,
         says="^kept$",
     ),
     Workflow(
-        "tar c, tar x over the project",
+        "tar x over the project, tar c and tar x elsewhere",
         "system",
-        ("tar --exclude=all.tar --exclude=./.git -cf all.tar . && tar xf all.tar && tar tf all.tar",),
+        (
+            'tar xf all.tar && cat src/file && mkdir "$TMPDIR/copy" && tar c . | tar x -C "$TMPDIR/copy" && rm -r "$TMPDIR/copy"',
+        ),
+        before=f"{FILES} && tar --exclude=./.git --exclude=./all.tar -cf all.tar .",
+        says="^kept$",
+    ),
+    Workflow(
+        "tar c of a repository, and tar x over it",
+        "system",
+        (
+            "tar cf tracked.tar $(git ls-files) && tar xf tracked.tar && rm tracked.tar",
+            "tar cf all.tar --exclude=./.git --exclude=./all.tar . && rm -r src && tar xf all.tar",
+        ),
         before=FILES,
-        says="src/file",
+        starts=(REPOSITORY,),
+        refused="names that are kept from being made hold a `.gitignore` inside, which nothing can replace; all else is "
+        "extracted, and `tar c $(git ls-files)` leaves these out",
+        says=r"\.gitignore: Cannot open: File exists",
+        after="test -f src/file",
     ),
     Workflow(
         "cp -r, cp -a of the project",
         "system",
         (
-            'cp -r . "$TMPDIR/copy" && cp -a . "$TMPDIR/other" && diff -r "$TMPDIR/copy" "$TMPDIR/other" && cat "$TMPDIR/copy/src/file"',
+            (
+                'cp -r . "$TMPDIR/copy" && cp -a . "$TMPDIR/other" && diff -r "$TMPDIR/copy" "$TMPDIR/other" && '
+                'cat "$TMPDIR/copy/src/file" && rm -r "$TMPDIR/copy" "$TMPDIR/other"'
+            ),
         ),
         before=FILES,
         says="^kept$",
@@ -64,6 +83,16 @@ SYSTEM = (
         before=FILES,
         starts=(EMPTY,),
     ),
+    Workflow(
+        "chmod -R of a repository",
+        "system",
+        ("find . -name .git -prune -o -exec chmod u+w {} +", "chmod -R u+w ."),
+        before=FILES,
+        starts=(REPOSITORY,),
+        refused="git on the host obeys its configuration and hooks, which stay as they are; all else is changed, and "
+        "`find . -name .git -prune -o -exec chmod … {} +` leaves them out",
+        says=r"\.git/config.*Read-only file system",
+    ),
     Workflow("rm -rf *", "system", ("rm -rf * && ls",), before=FILES, after='test -z "$(ls)"'),
     Workflow(
         "mkdir refs, .env, .github",
@@ -76,8 +105,7 @@ SYSTEM = (
         "touch .vscode/settings.json",
         "system",
         ("mkdir -p .vscode && echo '{}' >.vscode/settings.json",),
-        flags=("--allow-protected", ".vscode"),
-        setting="`--allow-protected .vscode`",
+        allows=(".vscode",),
         makes=(".vscode",),
         after="test -f .vscode/settings.json",
     ),
@@ -89,16 +117,14 @@ SYSTEM = (
         says="(?s)(Permission denied|Read-only file system).*(allow-protected|allowProtected)",
     ),
     Workflow(
-        "writing to /tmp",
+        "writing to /tmp, which is gone with the run",
         "system",
-        ('echo x >/tmp/it.$$ && cat /tmp/it.$$ && test -n "$(mktemp -p /tmp)" && rm /tmp/it.$$',),
+        (
+            'echo x >/tmp/stockade-it && sh -c "cat /tmp/stockade-it" && test -n "$(mktemp -p /tmp)"',
+            "test ! -e /tmp/stockade-it",
+        ),
         says="^x$",
-    ),
-    Workflow(
-        "/tmp is shared by the programs of one run and gone with it",
-        "system",
-        ("echo x >/tmp/stockade-shared-name; (cat /tmp/stockade-shared-name)", "test ! -e /tmp/stockade-shared-name"),
-        after="test ! -e /tmp/stockade-shared-name",
+        after="test ! -e /tmp/stockade-it",
     ),
     Workflow(
         "vim -es",
@@ -187,8 +213,7 @@ SYSTEM = (
         "system",
         ("curl -sSf http://{host}/page && wget -qO- http://{host}/page", "curl -sSf --noproxy '' http://{host}/page"),
         needs=("curl", "wget"),
-        flags=("--allow-domain", "{host}"),
-        setting="`--allow-domain HOST`",
+        reaches="HOST",
         says="hello from the host",
     ),
     Workflow(
@@ -270,7 +295,7 @@ SYSTEM = (
         "system",
         (
             (
-                "$ stockade run -c 'touch up; until test -e go; do sleep 0.1; done' & n=0; until test -e up; do n=$((n+1)); test $n -lt 100; sleep 0.1; done; "
+                f"$ stockade run -c 'touch up; {until('test -e go')}' & {until('test -e up')}; "
                 "r=0; mkdir -p .vscode && echo '{}' >.vscode/settings.json || r=1; stockade allow-domain example.com || r=1; touch go; wait; exit $r"
             ),
         ),

@@ -15,7 +15,7 @@ import pytest
 from catalog import WORKFLOWS
 from command import Ending, run, run_in_terminal
 from place import STOCKADE
-from workflow import ROOT, USER
+from workflow import ON_HOST, ROOT, USER
 
 if TYPE_CHECKING:
     from place import Place
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 WHO = USER if os.geteuid() else ROOT
 CHOSEN = os.environ.get("STOCKADE_COMPATIBILITY", "").split()
 CONTROL = bool(os.environ.get("STOCKADE_COMPATIBILITY_CONTROL"))
-#: A step that begins so is a line for the host's shell, which starts stockade itself.
-ON_HOST = "$ "
 
 
 def _step(place: Place, workflow: Workflow, line: str, *, last: bool) -> Ending:
@@ -34,7 +32,7 @@ def _step(place: Place, workflow: Workflow, line: str, *, last: bool) -> Ending:
         path = f"{STOCKADE.parent}:{place.environment['PATH']}"
         return run(["bash", "-ec", place.words(line[2:])], place.project, place.environment | {"PATH": path})
     if not CONTROL:
-        flags = map(place.words, workflow.flags)
+        flags = map(place.words, workflow.flags())
         words = [str(STOCKADE), "run", "--violations=full", *flags, "-c", place.words(line)]
     if workflow.keys and last:
         return run_in_terminal(words, place.project, place.environment, workflow.keys)
