@@ -81,7 +81,7 @@ def test_a_private_place_is_written_without_the_host(open_jail: OpenJail, outcom
     assert out == "x\ndeep\nkept\nnew\nreal\nshut\n"
     assert [err.count(words) for words in ("Read-only", "Permission denied", "busy")] >= [1, 1, 1]
     assert sorted(path.name for path in lower.iterdir()) == ["kept", "real", "shut"]
-    assert (layers / "0" / "upper" / "new").read_text() == "x\n"
+    assert (layers / "upper0" / "new").read_text() == "x\n"
     assert jail.common == ""
     assert len(jail.private) == 1
 
