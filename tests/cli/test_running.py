@@ -16,6 +16,7 @@ import pytest
 from stockade.cli import running
 from stockade.cli.running import Forwarding, Interrupted
 from stockade.errors import UnavailableError
+from stockade.platforms import walls
 
 if TYPE_CHECKING:
     import subprocess
@@ -381,21 +382,39 @@ def test_the_command_learns_nothing_from_the_helper_that_it_sees(outside: Outsid
 
 
 NESTED = """\
-stockade: already inside a sandbox, where no second one can be built: {}
+stockade: already inside a sandbox, where no second one can be built
   hint: run the command as it is, without stockade: it is behind the walls already
 """
 
 
 @pytest.mark.parametrize("command", ["run -- touch ran", "shell </dev/null"])
-def test_inside_a_sandbox_there_is_no_second_one_and_nothing_runs(outside: Outside, command: str) -> None:
-    inner = f"{' '.join(outside.words)} {command}"
+@pytest.mark.parametrize("bare", ["", "env -u SANDBOX_RUNTIME "], ids=["told", "untold"])
+def test_inside_a_sandbox_there_is_no_second_one_and_nothing_runs(outside: Outside, command: str, bare: str) -> None:
+    inner = f"{bare}{' '.join(outside.words)} {command}"
     status, out, err = outside.run("run", "-c", f"{inner}; echo status $?")
-    first, second = NESTED.split("{}")
-    assert (status, out) == (0, "status 125\n")
-    assert err.startswith(first)
-    assert err.endswith(second)
-    assert len(err.splitlines()) == 2
+    assert (status, out, err) == (0, "status 125\n", NESTED)
     assert not (outside.project / "ran").exists()
+
+
+AUDITED = """
+import os, sys
+made = []
+def note(event, arguments):
+    writing = event == "open" and arguments[2] & (os.O_CREAT | os.O_WRONLY | os.O_RDWR)
+    if writing or event in ("os.mkdir", "os.fork", "os.chmod", "os.link", "os.rename", "os.utime", "os.remove"):
+        made.append((event, arguments))
+from stockade.cli.main import main
+sys.addaudithook(note)
+status = main(["run", "--", "touch", "ran"])
+print(status, made)
+"""
+
+
+def test_inside_a_sandbox_a_second_one_makes_nothing_before_it_is_refused(outside: Outside) -> None:
+    """Neither a cache nor a temporary directory, neither a helper nor a record of placeholders is tried."""
+    (outside.project / "audited.py").write_text(AUDITED)
+    status, out, err = outside.run("run", "--", sys.executable, "-B", "audited.py")
+    assert (status, out, err) == (0, "125 []\n", NESTED)
 
 
 def test_nobody_is_sent_past_the_walls_by_the_variable_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -403,7 +422,7 @@ def test_nobody_is_sent_past_the_walls_by_the_variable_alone(monkeypatch: pytest
     monkeypatch.setenv("SANDBOX_RUNTIME", "1")
     error = UnavailableError("no walls", "do this")
     for confined, expected in ((False, "do this"), (True, "without stockade")):
-        monkeypatch.setattr(running, "_is_confined", lambda confined=confined: confined)
+        monkeypatch.setattr(walls, "is_confined", lambda confined=confined: confined)
         assert expected in running._nested(error).hint
 
 

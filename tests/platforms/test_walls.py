@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.errors import InvalidTextError, UnavailableError
-from stockade.platforms.walls import make_walls, walls_of
+from stockade.platforms import walls as platform_walls
+from stockade.platforms.walls import KEEPER, make_walls, require_outside, walls_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,3 +39,28 @@ def test_other_systems_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
 def test_there_are_three_ways_to_observe() -> None:
     with pytest.raises(InvalidTextError, match="'always'"):
         walls_of("always")  # type: ignore[arg-type] # that is the point
+
+
+LIBRARYS = b"/usr/bin/python3\0-c\0import os, sys\nfrom stockade.platforms.linux.keeper import main\nmain()\n\0"
+
+
+@pytest.mark.parametrize("words", [KEEPER + b"\0" * 9, KEEPER[:9], LIBRARYS])
+@pytest.mark.parametrize("confined", [True, False])
+def test_inside_is_who_has_a_keeper_for_process_1_and_is_confined(
+    monkeypatch: pytest.MonkeyPatch, words: bytes, *, confined: bool
+) -> None:
+    monkeypatch.setattr(os, "read", lambda *_: words)
+    monkeypatch.setattr(platform_walls, "is_confined", lambda: confined)
+    if not confined:
+        require_outside()
+        return
+    with pytest.raises(UnavailableError, match="already inside") as caught:
+        require_outside()
+    assert "without stockade" in caught.value.hint
+
+
+@pytest.mark.parametrize("words", [b"/sbin/init\0splash\0", b"", b"keep\0", b"keeper of a shop\0"])
+def test_nobody_else_is_inside(monkeypatch: pytest.MonkeyPatch, words: bytes) -> None:
+    monkeypatch.setattr(os, "read", lambda *_: words)
+    monkeypatch.setattr(platform_walls, "is_confined", lambda: True)
+    require_outside()

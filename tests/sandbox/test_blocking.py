@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -163,3 +164,22 @@ def test_a_sandbox_may_be_opened_in_another_thread(ground: Ground) -> None:
     thread.join()
     assert sandbox.run("echo alive").output == "alive\n"
     sandbox.close()
+
+
+NESTED = """
+import sys
+from stockade import UnavailableError
+from stockade.sandbox.blocking import BlockingSandbox
+made = []
+sys.addaudithook(lambda event, arguments: made.append(arguments) if event in ("os.mkdir", "os.fork") else None)
+sandbox = BlockingSandbox(None)
+try:
+    sandbox.open()
+except UnavailableError as error:
+    print(error.message, made)
+"""
+
+
+def test_inside_a_sandbox_the_library_says_so_and_makes_nothing(sandbox: BlockingSandbox) -> None:
+    done = sandbox.run([sys.executable, "-B", "-c", NESTED], env={"PYTHONPATH": os.pathsep.join(sys.path)})
+    assert (done.output, done.stderr) == ("already inside a sandbox, where no second one can be built []\n", b"")

@@ -16,7 +16,7 @@ from stockade.cli import flags
 from stockade.cli.context import context
 from stockade.cli.terminal import coloured
 from stockade.errors import InvalidTextError, StockadeError, UnavailableError
-from stockade.platforms.walls import OBSERVE
+from stockade.platforms.walls import OBSERVE, already_inside, require_outside
 from stockade.suppress import suppress
 from stockade.value import Value
 
@@ -374,6 +374,7 @@ def conducted(
     from stockade.platforms.walls import early_walls
 
     _require_time(options.timeout)
+    require_outside()
     held = limits(options)
     doors = published(options)
     forwarding = Forwarding()
@@ -423,25 +424,10 @@ def _user_shell(sandbox: BlockingSandbox) -> Order:
 
 
 def _nested(error: StockadeError) -> StockadeError:
-    """Say what is known better than the failure to build walls: there are some around us.
-
-    The variable is no proof, and changes nothing but the words. These send people past the walls, so they are said only
-    to a process that the kernel confines.
-    """
-    if not isinstance(error, UnavailableError | InvalidTextError) or os.environ.get("SANDBOX_RUNTIME") != "1":
+    """Say what is known better than the failure to build walls: there are some around us."""
+    if not isinstance(error, UnavailableError | InvalidTextError):
         return error
-    if sys.platform == "linux" and not _is_confined():
-        return error
-    message = f"already inside a sandbox, where no second one can be built: {error.message}"
-    return UnavailableError(message, "run the command as it is, without stockade: it is behind the walls already")
-
-
-def _is_confined() -> bool:
-    """Tell whether this process has a filter of system calls and can gain no rights, as every command inside."""
-    with suppress(OSError), open("/proc/self/status", encoding="ascii", errors="replace") as file:
-        state = file.read()
-        return "\nNoNewPrivs:\t1\n" in state and "\nSeccomp:\t2\n" in state
-    return False
+    return already_inside(error, os.environ) or error
 
 
 def published(options: RunOptions) -> tuple[Published, ...]:

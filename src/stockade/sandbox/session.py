@@ -16,6 +16,7 @@ from stockade.annotation import TYPE_CHECKING, Any, Final, TypeVar
 from stockade.errors import StockadeError, UnavailableError, shortage
 from stockade.platforms.backend import Launch
 from stockade.platforms.temporary import TemporaryDirectory
+from stockade.platforms.walls import require_outside
 from stockade.sandbox import shell
 from stockade.sandbox.environment import Environment
 from stockade.sandbox.following import Following, live_policy
@@ -181,6 +182,7 @@ class Session:
         """Make the temporary directory and build the walls; on failure leave nothing."""
         if self._walls is not None:
             return
+        require_outside()
         try:
             self._temporary = TemporaryDirectory.make(self._host)
             walls = self._make_walls(self._temporary.path)

@@ -19,6 +19,7 @@ from stockade.errors import UnavailableError, shortage
 from stockade.platforms.linux import message
 from stockade.platforms.linux import passage as passages
 from stockade.platforms.linux.channel import Channel, Packet
+from stockade.platforms.walls import KEEPER
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -33,7 +34,6 @@ os._exit(0)  # taking an interpreter apart takes milliseconds, for which the own
 """
 _PACKAGE_DEPTH: Final = 4
 _CHANNEL: Final = 3
-_NAME: Final = b"keeper of a sandbox"
 _SHORT_NAME: Final = b"keeper"
 #: Of the fields behind the name in /proc/self/stat: arg_start, arg_end, env_start, env_end.
 _ARGUMENTS_AT: Final = slice(45, 49)
@@ -158,7 +158,7 @@ def _rename() -> None:
     with open(b"/proc/self/stat", "rb", buffering=0) as file:
         fields = file.read(4096).rpartition(b")")[2].split()
     first, last, environment, end = map(int, fields[_ARGUMENTS_AT])
-    name = _NAME[: max(0, last - first - 1)]
+    name = KEEPER[: max(0, last - first - 1)]
     ctypes.memset(first, 0, last - first)
     ctypes.memmove(first, name, len(name))
     ctypes.memset(environment, 0, end - environment)
