@@ -706,8 +706,9 @@ def test_its_packages_are_found_without_the_working_directory(tmp_path: Path, mo
 
 def test_a_package_that_is_missing_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
-    with pytest.raises(UnavailableError, match="h11"):
+    with pytest.raises(UnavailableError, match="h11") as caught:
         package_path()
+    assert caught.value.hint == f"install it beside Stockade: {sys.executable} -m pip install h11 idna"
 
 
 def test_an_interpreter_that_cannot_be_started_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

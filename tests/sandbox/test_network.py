@@ -4,6 +4,7 @@ import asyncio
 import os
 import signal
 import socket
+import sys
 import threading
 import time
 from contextlib import suppress
@@ -18,6 +19,7 @@ from stockade.sandbox.blocking import BlockingSandbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.sandbox.conftest import Ground
 
@@ -166,6 +168,16 @@ def test_a_proxy_that_cannot_live_is_given_up_and_commands_go_on(
         assert "there is no network" in "".join(result.notes)
 
 
+def test_a_note_that_there_is_no_network_says_what_to_install(
+    ground: Ground, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *(place for place in sys.path if "site-packages" not in place)])
+    with BlockingSandbox(ground.policy(network__allowedDomains=("example.test",))) as sandbox:
+        (note,) = sandbox.run("true").notes
+        assert "the network proxy needs the package h11, which is not installed; install it beside Stockade:" in note
+        assert note.endswith("-m pip install h11 idna")
+
+
 def test_publishing_needs_a_setting(ground: Ground) -> None:
     with BlockingSandbox(ground.policy()) as sandbox, pytest.raises(StockadeError) as caught:
         sandbox.publish(0, 8000)
@@ -218,7 +230,8 @@ def test_a_wrong_upstream_proxy_is_told_with_the_first_command(ground: Ground) -
     policy = ground.policy(network__allowedDomains=("example.test",), network__allowLocalBinding=True)
     told = 'http_proxy in the environment: an upstream proxy cannot be spoken to by "ftp"'
     with BlockingSandbox(lambda: policy, environment=variables) as sandbox:
-        assert sandbox.run("true").notes == (told,)
+        (note,) = sandbox.run("true").notes
+        assert note.startswith(f"{told}; write http://host:")
         with pytest.raises(StockadeError) as caught:
             sandbox.publish(0, 8000)
         assert (caught.value.message, caught.value.hint[:18]) == (told, "write http://host:")

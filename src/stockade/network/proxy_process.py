@@ -69,8 +69,10 @@ class ProxyProcess:
         link, theirs = Link.pair()
         try:
             pid = _spawn(theirs.fileno())
-        except OSError as error:
+        except BaseException as error:
             link.close()
+            if not isinstance(error, OSError):
+                raise
             message = f"cannot start the network proxy: {error.strerror}"
             raise UnavailableError(message, "check the Python installation and the limit of processes") from error
         finally:
@@ -199,7 +201,10 @@ def package_path() -> list[str]:
         spec = PathFinder.find_spec(name, places)
         if spec is None or not spec.origin:
             message = f"the network proxy needs the package {name}, which is not installed"
-            raise UnavailableError(message, f"install it: pip install {name}")
+            from stockade.escape import escape
+
+            hint = f"install it beside Stockade: {escape(sys.executable)} -m pip install {' '.join(_REQUIRED)}"
+            raise UnavailableError(message, hint)
         place = os.path.dirname(os.path.dirname(spec.origin))
         if place not in found:
             found.append(place)

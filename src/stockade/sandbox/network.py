@@ -72,6 +72,11 @@ class Network:
         self._number = 0
         self._published: list[tuple[int, int, int]] = []
 
+    @property
+    def note(self) -> str:
+        """Why there is no network at all and what to do about it, in one line; empty while there is one."""
+        return f"{self.failure}; {self._hint}" if self.failure else ""
+
     def follow(self, policy: SandboxPolicy) -> None:
         """Use the rules of a policy from the next request on, and what the walls have opened since."""
         before, self._policy = self._policy, policy

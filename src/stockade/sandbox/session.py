@@ -339,8 +339,8 @@ class Session:
             if running is None:
                 continue
             running.finish(outcome)
-            if network.failure and network.failure not in running.notes:
-                running.notes = (*running.notes, network.failure)
+            if network.note and network.note not in running.notes:
+                running.notes = (*running.notes, network.note)
             running.notes, self._notes = running.notes + self._notes, ()
             if self._record is not None:
                 running.violations = self._record.violations.of(running.command_id)
@@ -419,7 +419,7 @@ class Session:
             _raise_for_shortage(error)
             raise
         network.follow(self.policy)
-        return (*notes, network.failure) if network.failure else notes
+        return (*notes, network.note) if network.note else notes
 
     def _open_ports(self, before: SandboxPolicy) -> None:
         """Have ports of the host that are newly named opened at once, also for commands that run."""
