@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.enforcement.slow_memory import SLOW_MEMORY
 
 from stockade.errors import UnavailableError
 
@@ -21,21 +22,11 @@ if TYPE_CHECKING:
     from stockade.sandbox.blocking_process import BlockingProcess
     from stockade.sandbox.result import Result
 
-# While one thread changes half a gigabyte of mappings, whoever reads this process's memory sleeps.
-SLOW = """
-import ctypes, mmap, os, socket, sys, threading, time
-SIZE = 1 << 29
-libc = ctypes.CDLL(None)
-room = mmap.mmap(-1, SIZE)
-start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(room)))
-libc.madvise(start, ctypes.c_size_t(SIZE), 15)  # small pages
-ctypes.memset(start, 1, SIZE)
-stopped = threading.Event()
-
-def change():
-    while not stopped.is_set():
-        for protection in (1, 3):
-            libc.mprotect(start, ctypes.c_size_t(SIZE), protection)
+#: Whoever reads its memory sleeps once it is ready.
+SLOW = (
+    SLOW_MEMORY
+    + """
+import socket, sys, time
 
 def refused():
     for place in ("a", "b"):
@@ -53,6 +44,7 @@ while not os.path.exists(f"stop-{sys.argv[1]}"):
 stopped.set()
 changing.join()
 """
+)
 #: What a command does that has a deputy by now.
 AFTERWARDS = """
 for _ in range(50):

@@ -7,6 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.enforcement.slow_memory import SLOW_MEMORY
 
 from stockade.platforms.linux.jail import Ended, Jail, Request
 from stockade.platforms.linux.mount import JailSpec, Mount
@@ -85,22 +86,10 @@ for thread in threads:
 print(os.listdir("."))
 """
 
-#: While one thread changes half a gigabyte of mappings, whoever writes into this process's memory sleeps.
-SLOW = """
-import ctypes, mmap, os, threading
-SIZE = 1 << 29
-libc = ctypes.CDLL(None)
-room = mmap.mmap(-1, SIZE)
-start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(room)))
-libc.madvise(start, ctypes.c_size_t(SIZE), 15)  # small pages
-ctypes.memset(start, 1, SIZE)
-stopped = threading.Event()
-
-def change():
-    while not stopped.is_set():
-        for protection in (1, 3):
-            libc.mprotect(start, ctypes.c_size_t(SIZE), protection)
-
+#: Whoever writes into its memory sleeps.
+SLOW = (
+    SLOW_MEMORY
+    + """
 changing = threading.Thread(target=change)
 changing.start()
 found = [os.listdir(".") for _ in range(10)]
@@ -108,6 +97,7 @@ stopped.set()
 changing.join()
 print(found == [[]] * 10)
 """
+)
 
 
 def _said(sandbox: BlockingSandbox, line: str, *, status: int = 0) -> str:
