@@ -125,9 +125,12 @@ def test_the_private_place_serves_one_jail_after_the_other(commons: Commons) -> 
 
 def test_why_there_is_no_private_place_is_told(commons: Commons) -> None:
     jail = Made()
-    jail.common = "something is mounted below it"
+    jail.common = "something is mounted at /tmp/x"
     (note,) = commons.take(jail)  # type: ignore[arg-type]
-    assert note == "/tmp is read-only, for the kernel allows no private one: something is mounted below it"
+    assert note == (
+        "commands can write in $TMPDIR but not in /tmp, for something is mounted at /tmp/x;"
+        " see `stockade doctor`, or set sandbox.filesystem.privateTmp to false"
+    )
 
 
 def test_layers_are_made_once_for_a_plan_that_needs_them_and_go_with_the_session() -> None:

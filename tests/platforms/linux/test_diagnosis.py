@@ -543,8 +543,8 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
             Finding(
                 Level.MISSING,
                 "a private /tmp",
-                "commands cannot write in /tmp, and have TMPDIR alone: something is mounted below /tmp",
-                "unmount it, or mount it elsewhere",
+                "commands can write in $TMPDIR but not in /tmp, for something is mounted below /tmp",
+                "unmount it, or mount it elsewhere; findmnt shows it",
             ),
             id="a mount below /tmp",
         ),
@@ -553,7 +553,7 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
             Finding(
                 Level.MISSING,
                 "a private /tmp",
-                "commands cannot write in /tmp, and have TMPDIR alone: this kernel has no overlayfs",
+                "commands can write in $TMPDIR but not in /tmp, for this kernel has no overlayfs",
                 "sudo modprobe overlay",
             ),
             id="no overlayfs",
@@ -563,8 +563,8 @@ def test_a_jail_that_stood_outweighs_a_refused_step() -> None:
             Finding(
                 Level.MISSING,
                 "a private /tmp",
-                "commands cannot write in /tmp, and have TMPDIR alone:"
-                " overlayfs is not allowed in user namespaces here (Operation not permitted)",
+                "commands can write in $TMPDIR but not in /tmp, for"
+                " the kernel lets no user mount overlayfs here (Operation not permitted)",
                 "use Linux 5.11 or newer",
             ),
             id="no overlayfs for users",

@@ -100,7 +100,7 @@ def test_where_no_private_place_can_be_had_the_hosts_is_read_only(
     code, out, err = outcome(jail, "sh", "-c", "touch lower/real/x && echo x > lower/file")
     assert (code != 0, out) == (True, "")
     assert "Read-only file system" in err
-    assert jail.common.startswith("overlayfs: ")
+    assert jail.common.startswith("overlayfs cannot be mounted here, ")
     assert jail.private == ()
 
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import select
 
-from stockade.annotation import TYPE_CHECKING
+from stockade.annotation import TYPE_CHECKING, Final
+from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.platforms.backend import Entrance
 from stockade.policy.files import PRIVATE_PLACE
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.jail import Jail
     from stockade.platforms.linux.porter import Porter
     from stockade.platforms.temporary import TemporaryDirectory
+
+_DO: Final = "see `stockade doctor`, or set sandbox.filesystem.privateTmp to false"
 
 
 class Commons:
@@ -52,11 +55,8 @@ class Commons:
             self.forget_private()
             self.private, jail.private = jail.private, ()
         made, jail.entrances = jail.entrances, ()
-        notes = (
-            [f"{PRIVATE_PLACE} is read-only, for the kernel allows no private one: {jail.common}"]
-            if jail.common
-            else []
-        )
+        refused = f"commands can write in $TMPDIR but not in {PRIVATE_PLACE}, for {escape(jail.common)}; {_DO}"
+        notes = [refused] if jail.common else []
         for label, descriptor in made:
             kind, _, rest = label.partition(" ")
             address, _, port = rest.rpartition(" ")

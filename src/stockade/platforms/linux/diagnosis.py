@@ -262,13 +262,13 @@ def _layers(facts: Facts) -> Finding:
         return Finding(Level.OK, what, "commands write in a version of it that is their session's own")
     cause, remedy = "overlayfs could not be tried", _REPORT
     if error == EINVAL:
-        cause, remedy = "something is mounted below /tmp", "unmount it, or mount it elsewhere"
+        cause, remedy = "something is mounted below /tmp", "unmount it, or mount it elsewhere; findmnt shows it"
     elif error == ENODEV:
         cause, remedy = "this kernel has no overlayfs", as_root("modprobe overlay", root=facts.root)
     elif error is not None:
-        cause = f"overlayfs is not allowed in user namespaces here ({strerror(abs(error))})"
+        cause = f"the kernel lets no user mount overlayfs here ({strerror(abs(error))})"
         remedy = container_remedy(facts) or "use Linux 5.11 or newer"
-    return Finding(Level.MISSING, what, f"commands cannot write in /tmp, and have TMPDIR alone: {cause}", remedy)
+    return Finding(Level.MISSING, what, f"commands can write in $TMPDIR but not in /tmp, for {cause}", remedy)
 
 
 def _groups(facts: Facts) -> Finding:

@@ -40,8 +40,10 @@ def make(target: bytes, source: bytes) -> tuple[int, bytes]:
     try:
         return in_memory(target), b""
     except OSError as error:
-        reason = os.strerror(error.errno or 0).encode()
-        return -1, b"something is mounted below it" if _has_mounts_below(target) else b"overlayfs: " + reason
+        point = _mount_below(target)
+        if point:
+            return -1, b"something is mounted at " + point.decode("ascii", "backslashreplace").encode()
+        return -1, b"overlayfs cannot be mounted here, %b" % os.strerror(error.errno or 0).encode()
 
 
 def _on_disk(target: bytes, source: bytes) -> int:
@@ -85,10 +87,12 @@ def _escaped(path: bytes) -> bytes:
     return path.replace(b"\\", b"\\\\").replace(b":", b"\\:")
 
 
-def _has_mounts_below(target: bytes) -> bool:
+def _mount_below(target: bytes) -> bytes:
+    """Return the first place below a directory at which something is mounted, as the kernel writes it; or nothing."""
     written = b"".join(b"\\%03o" % byte if byte in _WRITTEN_AS_NUMBERS else bytes((byte,)) for byte in target)
     with open(_MOUNTS, "rb") as file:
-        return any(line.split()[_POINT].startswith(written + b"/") for line in file)
+        points = (line.split()[_POINT] for line in file)
+        return next((point for point in points if point.startswith(written + b"/")), b"")
 
 
 def copy(target: bytes) -> int:
