@@ -45,7 +45,23 @@ def test_a_working_directory_that_holds_the_home_is_not_writable(home: Path, abo
     assert [note for note in notes if SAID in note and "--allow-write ." in note] == list(notes)
 
 
-@pytest.mark.parametrize("place", ["home/user/project", "beside", "home/other"])
+@pytest.mark.parametrize(
+    "name", [".ssh", ".config/systemd/user", ".aws", ".gnupg", ".config/nvim/lua", ".emacs.d", ".dotfiles", "bin"]
+)
+def test_a_working_directory_that_programs_obey_in_the_home_is_not_writable(home: Path, name: str) -> None:
+    cwd = home / name
+    cwd.mkdir(parents=True)
+    code, said, notes = _run(policy_for(cwd, home), "echo x > made")
+    assert (code != 0, "Read-only" in said, os.listdir(cwd)) == (True, True, [])
+    assert [note for note in notes if SAID in note and "--allow-write ." in note] == list(notes)
+    code, _, notes = _run(policy_for(cwd, home, filesystem__allowWrite=("~",)), "echo x > made")
+    assert (code != 0, os.listdir(cwd)) == (True, [])
+    assert [note for note in notes if SAID in note and "--allow-protected " in note] == list(notes)
+    code, _, notes = _run(policy_for(cwd, home, filesystem__allowWrite=(".",)), "echo x > made")
+    assert (code, os.listdir(cwd), notes) == (0, ["made"], ())
+
+
+@pytest.mark.parametrize("place", ["home/user/project", "home/user/.config/app", "beside", "home/other"])
 def test_any_other_working_directory_is_writable(home: Path, place: str) -> None:
     cwd = home.parent.parent / place
     cwd.mkdir(parents=True)
@@ -129,14 +145,16 @@ def _stockade(home: Path, *words: str) -> tuple[list[str], dict[str, str]]:
 
 
 def test_the_command_line_says_so_once_and_names_the_flag(home: Path) -> None:
-    argv, environment = _stockade(home, "run", "-c", "echo x > made")
-    done = subprocess.run(argv, cwd=home, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode != 0, done.stderr.count(SAID)) == (True, 1)
-    assert "--allow-write ." in next(line for line in done.stderr.splitlines() if SAID in line)
-    argv, environment = _stockade(home, "run", "--allow-write", ".", "-c", "echo x > made")
-    done = subprocess.run(argv, cwd=home, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert (home / "made").read_text() == "x\n"
+    (home / ".ssh").mkdir()
+    for cwd in (home, home / ".ssh"):
+        argv, environment = _stockade(home, "run", "-c", "echo x > made")
+        done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode != 0, done.stderr.count(SAID)) == (True, 1)
+        assert "--allow-write ." in next(line for line in done.stderr.splitlines() if SAID in line)
+        argv, environment = _stockade(home, "run", "--allow-write", ".", "-c", "echo x > made")
+        done = subprocess.run(argv, cwd=cwd, env=environment, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert (cwd / "made").read_text() == "x\n"
 
 
 def test_a_shell_says_so_before_it_starts(home: Path) -> None:

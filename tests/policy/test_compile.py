@@ -21,6 +21,7 @@ from stockade.settings.merge import merge
 from stockade.settings.tighten import tighten
 
 if TYPE_CHECKING:
+    from stockade.policy.files import FileRules
     from stockade.policy.model import SandboxPolicy
 
 CWD, HOME = "/nowhere/project", "/nowhere/home"
@@ -511,6 +512,44 @@ def test_a_working_directory_that_holds_the_home_is_opened_by_settings_only(
         merge([document(Layer.USER, {"sandbox.filesystem.allowWrite": (".",)})]), cwd=cwd, home=home
     ).files
     assert (cwd in {rule.value.path for rule in opened.write_allow}, opened.closed) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("cwd", "name"),
+    [
+        ("/h/u/.ssh", ".ssh"),
+        ("/h/u/.SSH/deep/er", ".ssh"),
+        ("/h/u/.config/systemd/user", ".config/systemd"),
+        ("/h/u/.config/nvim/lua", ".config/nvim"),
+        ("/h/u/.emacs.d", ".emacs.d"),
+        ("/h/u/.dotfiles/vim", ".dotfiles"),
+        ("/h/u/bin", "bin"),
+        ("/h/u/.config", ""),
+        ("/h/u/.config/app", ""),
+        ("/h/u/projects/.ssh", ""),
+        ("/h/other/.ssh", ""),
+    ],
+)
+@pytest.mark.parametrize("home", ["/h/u", "/elsewhere"], ids=["variable", "database"])
+def test_a_working_directory_in_a_name_of_the_home_is_opened_by_its_own_word_only(
+    monkeypatch: pytest.MonkeyPatch, cwd: str, name: str, home: str
+) -> None:
+    monkeypatch.setattr("stockade.policy.compile.database_home", lambda: "/h/u")
+
+    def files(*allowed: str, lifted: tuple[str, ...] = ()) -> FileRules:
+        said = {"sandbox.filesystem.allowWrite": allowed, "sandbox.filesystem.allowProtected": lifted}
+        return compile_policy(merge([document(Layer.USER, said)]), cwd=cwd, home=home).files
+
+    assert bool(files().write_allow) == (not name)
+    assert (f"for it lies in {name} of your home" in files().closed, "--allow-write ." in files().closed) == (
+        (True, True) if name else (False, False)
+    )
+    assert files(".").closed == ""
+    assert bool(files("/h/u/*").closed) == bool(name)
+    assert (f"--allow-protected {name}" in files("/h/u", ".").closed) == bool(name)
+    for lifted in ((name,), (cwd,)) if name else ():
+        assert [rule.value.path for rule in files(lifted=lifted).write_allow] == [cwd]
+        assert files(lifted=lifted).closed == ""
 
 
 def test_protected_names_and_paths_are_told_apart() -> None:

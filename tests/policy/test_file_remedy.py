@@ -111,6 +111,15 @@ def test_a_closed_working_directory(what: str) -> None:
     )
 
 
+def test_a_closed_working_directory_in_a_name_of_the_home() -> None:
+    said = file_remedy.for_closed_within("/h/.ssh/x", ".ssh", lifting=False)
+    assert said == (
+        'commands cannot write in the working directory "/h/.ssh/x", for it lies in .ssh of your home directory, and '
+        "it holds keys or passwords, and what decides who gets in; work elsewhere, or open it with --allow-write ."
+    )
+    assert file_remedy.for_closed_within("/h/.ssh/x", ".ssh", lifting=True).endswith("with --allow-protected .ssh")
+
+
 @pytest.mark.parametrize(
     ("source", "remedy"),
     [

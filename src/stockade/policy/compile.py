@@ -25,7 +25,8 @@ from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.files import PRIVATE_PLACE, FileRules
 from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
-from stockade.policy.path_pattern import PathPattern
+from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of
+from stockade.policy.protected import reaches
 from stockade.settings import catalog
 from stockade.settings.ancestors import database_home, holds, tidy
 from stockade.settings.layer import Layer, Origin, Sourced
@@ -64,11 +65,18 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
     allow, deny, ask = (reader.rules(key) for key in (catalog.ALLOW, catalog.DENY, catalog.ASK))
     homes = tuple(known for known in (database_home(),) if known not in ("", home))
     held = next((one for one in (home, *homes) if holds(cwd, one)), None)
+    lifted, spared = reader.lifted(catalog.ALLOW_PROTECTED)
+    within = None if held is not None else _obeyed(cwd, (home, *homes))
+    if within is not None and (within[0] in lifted or _covers(spared, cwd)):
+        within = None
     # What is in a home is obeyed by the whole host, so that a home is opened only by somebody who says so.
-    built_in_allow = () if held is not None else (Sourced(PathPattern.literal(cwd), BUILT_IN),)
+    is_open = held is None and within is None
+    built_in_allow = (Sourced(PathPattern.literal(cwd), BUILT_IN),) if is_open else ()
     built_in_deny = tuple(Sourced(PathPattern.literal(file), BUILT_IN) for file in guarded)
     write_allow = (*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits)
-    lifted, spared = reader.lifted(catalog.ALLOW_PROTECTED)
+    closed = "" if held is None else _closed(cwd, held, write_allow)
+    if within is not None:
+        closed = _closed_within(cwd, *within, write_allow)
     policy = SandboxPolicy(
         mode=Mode(
             enabled=settings.get(catalog.ENABLED),
@@ -92,7 +100,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             own=() if settings.get(catalog.ALLOW_OWN_INSTALLATION) else own_places(cwd),
             homes=homes,
             lifted=lifted,
-            closed="" if held is None else _closed(cwd, held, write_allow),
+            closed=closed,
         ),
         network=NetworkRules(
             allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),
@@ -301,9 +309,33 @@ class _Reader:
 
 def _closed(cwd: str, home: str, write_allow: Iterable[Sourced[PathPattern]]) -> str:
     """Return why a working directory is not writable that holds the home; empty if a setting opens it."""
-    if any(rule.value.depth_on(cwd) is not None for rule in write_allow):
+    if _covers(write_allow, cwd):
         return ""
     return file_remedy.for_closed(cwd, is_home=holds(home, cwd))
+
+
+def _obeyed(cwd: str, homes: Iterable[str]) -> tuple[str, str] | None:
+    """Return the name of a home that a working directory is, or lies in, and its path; ``None`` for a project."""
+    for home in dict.fromkeys(place for one in homes for place in (tidy(one), os.path.realpath(one))):
+        if is_at_or_below(cwd, home) and reaches(cwd, home):
+            from stockade.policy.home_names import name_above
+
+            name = name_above(cwd, home)
+            if name:
+                return name, joined(names_of(cwd)[: len([*names_of(home), *names_of(name)])])
+    return None
+
+
+def _closed_within(cwd: str, name: str, path: str, write_allow: Iterable[Sourced[PathPattern]]) -> str:
+    """Return why a working directory is not writable that lies in a name of the home; empty if a setting opens it."""
+    covering = [rule.value for rule in write_allow if _covers((rule,), cwd)]
+    is_wide = any(not one.is_glob and not is_at_or_below(one.path, path) for one in covering)
+    is_named = any(is_at_or_below(one.static_prefix, path) for one in covering)
+    return "" if is_named and not is_wide else file_remedy.for_closed_within(cwd, name, lifting=is_wide)
+
+
+def _covers(rules: Iterable[Sourced[PathPattern]], place: str) -> bool:
+    return any(rule.value.depth_on(place) is not None for rule in rules)
 
 
 def _once(items: Iterable[Sourced[U]]) -> tuple[Sourced[U], ...]:

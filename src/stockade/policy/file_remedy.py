@@ -37,6 +37,15 @@ def for_closed(cwd: str, *, is_home: bool) -> str:
     return f"commands cannot write in {where}, for it {what}; work in one below, or open it with --allow-write ."
 
 
+def for_closed_within(cwd: str, name: str, *, lifting: bool) -> str:
+    """Return why a working directory in a protected name of the home is not writable, and what opens it."""
+    from stockade.policy.home_names import AT_HOME
+
+    flag = f"--allow-protected {_shell(name)}" if lifting else "--allow-write ."
+    where, lies = f'the working directory "{escape(cwd)}"', f"for it lies in {escape(name)} of your home directory"
+    return f"commands cannot write in {where}, {lies}, and {AT_HOME[name]}; work elsewhere, or open it with {flag}"
+
+
 def for_outside(place: str, protection: Protection | None, homes: Iterable[str] = ()) -> str:
     """Return what would make a place writable. What would be protected then is never proposed.
 

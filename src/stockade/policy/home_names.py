@@ -12,7 +12,8 @@ The rules:
   of them from being made would fill the home. So are those of a Mac in a home that is none.
 - A writable tree that begins at a name, or inside it, is the user's own word: ``allowWrite: ["~/.local/bin"]`` opens
   it, unless a wider tree is writable too. Shell start-up files and ``.gitconfig`` stay closed even then
-  (``stockade.policy.protected``). A wildcard is no such word: ``~/*`` does not open ``~/.ssh``.
+  (``stockade.policy.protected``). A wildcard is no such word: ``~/*`` does not open ``~/.ssh``. Nor is a working
+  directory: in ``~/.ssh``, and anywhere below it, nothing is writable unless somebody says so.
 
 Source of truth: bash(1), zsh(1), systemd.unit(5), environment.d(5), git-config(1), ssh(1), gpg(1), crontab(1),
 launchd.plist(5), the XDG autostart and desktop entry specifications, and the manuals of the programs that are named.
@@ -51,6 +52,7 @@ _TOOL: Final = "a program of the host obeys it at its start and can be made to r
 _AGENT: Final = "an agent on the host obeys it"
 _BROWSER: Final = "it holds a browser's passwords and the programs that it starts"
 _KEPT: Final = "builds and tools on the host run code from it without looking at it again"
+_COLLECTED: Final = "files that programs of the host obey are kept in it"
 _CACHES: Final = "sandboxed commands of other projects run code from it"
 
 #: Names in a home that are protected whether they exist or not, and why.
@@ -102,6 +104,7 @@ SET_UP_AT_HOME: Final[Mapping[str, str]] = _table(
         _SHELL: ".oh-my-zsh .oh-my-bash .zsh .config/zsh .config/bash .config/nushell .config/powershell .config/xonsh "
         ".xonshrc .config/starship.toml .fzf .fzf.bash .fzf.zsh .nvm .pyenv .rbenv .nodenv .jenv .goenv .asdf .asdfrc "
         ".sdkman .local/share/mise .local/share/direnv .nix-profile .local/state/nix .cargo/env .ghcup/env",
+        _COLLECTED: ".dotfiles .local/share/chezmoi .local/share/yadm .config/yadm",
         _SESSION: ".config/i3 .i3 .config/sway .config/hypr .config/awesome .config/bspwm .config/sxhkd "
         ".config/openbox .fluxbox .config/polybar .config/waybar .config/dconf .crontab "
         ".xmonad .config/xmonad .config/qtile .config/xfce4 .xscreensaver .config/pulse .config/labwc .config/river "
@@ -155,6 +158,13 @@ AT_HOME: Final[Mapping[str, str]] = {**SET_UP_AT_HOME, **OBEYED_AT_HOME, **ON_A_
 _FOLDED: Final = {name.casefold(): name for name in AT_HOME}
 #: What the host runs for a user, outside the home; protected where it exists, in a tree that holds home and all of it.
 OUTSIDE: Final[Mapping[str, str]] = dict.fromkeys(("/var/spool/cron", "/var/spool/at", "/var/at"), _SESSION)
+
+
+def name_above(place: str, home: str) -> str:
+    """Return the name that a directory in a home is, or lies in; empty if it is none of these."""
+    names = [name.casefold() for name in names_of(place)[len(names_of(home)) :]]
+    found = (_FOLDED.get("/".join(names[:length])) for length in range(1, len(names) + 1))
+    return next((name for name in found if name is not None), "")
 
 
 def find_in_home(home: str, root: str, places: Places, search: Search | None = None) -> Iterator[Protection]:

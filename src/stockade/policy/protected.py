@@ -126,7 +126,7 @@ def protected_by(place: str, root: str, search: Search, places: Places) -> Prote
     names = names_of(place)
     top = len(names_of(root))
     for home in search.homes:
-        if is_at_or_below(place, home) and _reaches(root, home):
+        if is_at_or_below(place, home) and reaches(root, home):
             from stockade.policy.home_names import protected_in_home
 
             own = protected_in_home(place, root, home, search, places)
@@ -164,7 +164,7 @@ def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
             elif is_at_or_below(found.path, root):
                 yield found
     for home in search.homes:
-        if _reaches(root, home):
+        if reaches(root, home):
             from stockade.policy.home_names import find_in_home
 
             yield from find_in_home(home, root, places, search)
@@ -172,7 +172,7 @@ def around(root: str, search: Search, places: Places) -> Iterator[Protection]:
         yield from find_in_store(root, places)
 
 
-def _reaches(root: str, home: str) -> bool:
+def reaches(root: str, home: str) -> bool:
     """Tell whether a writable tree may hold names of a home; a project in it does not."""
     if is_at_or_below(home, root):
         return True

@@ -147,7 +147,7 @@ ALLOW_WRITE: Final = Key[Texts](
     (),
     Loosens.ALWAYS,
     "Paths that commands may write, besides the working directory, which is not among them where it is your home "
-    "directory or holds it.",
+    "directory, holds it, or lies in a name that is protected there.",
     placed=True,
 )
 DENY_WRITE: Final = Key[Texts](
