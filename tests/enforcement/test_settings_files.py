@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
+import stockade
 from stockade.policy.effective import effective
 from stockade.sandbox.blocking import BlockingSandbox
 from stockade.settings.sources import Locations, settings_files
@@ -85,6 +88,34 @@ def test_outside_they_can_be_written(ground: Ground, files: list[Path]) -> None:
     for path in files:
         target = path / "x.json" if path.name.endswith(".d") else path
         assert ground.bare(f"mkdir -p {target.parent} && echo bad > {target}").returncode == 0
+
+
+@pytest.mark.parametrize("folder", [".stockade", "above/.stockade"])
+def test_what_is_missing_beside_settings_is_made_by_the_host_while_a_command_runs(ground: Ground, folder: str) -> None:
+    """By an editor and by ``stockade allow-domain``: nothing is put in their way, and no command can do the same."""
+    holder = ground.project / ".stockade" if folder == ".stockade" else ground.root / ".stockade"
+    holder.mkdir()
+    (holder / "settings.json").write_text("{}")
+    policy = effective(Locations(str(ground.project), str(ground.home))).policy
+    tries = f"echo bad > {holder}/settings.local.json; echo bad > {holder}/other; mv {holder} {holder}-aside"
+    source = os.path.dirname(os.path.dirname(stockade.__file__))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(ground.home), "PYTHONPATH": source}
+    command = [sys.executable, "-m", "stockade", "allow-domain", "example.org"]
+    with BlockingSandbox(policy) as sandbox, sandbox.spawn("echo ready; read -r _", stdin=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout.readline() == b"ready\n"
+        assert os.listdir(holder) == ["settings.json"]
+        assert sandbox.run(tries).exit_code != 0
+        (holder / "other.json").write_text("an editor's")
+        done = subprocess.run(command, cwd=holder.parent, env=environment, capture_output=True, check=False, timeout=60)
+        assert done.returncode == 0, done.stderr
+        assert sandbox.run(tries).exit_code != 0
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        assert process.wait(timeout=60).exit_code == 0
+    assert sorted(os.listdir(holder)) == [".gitignore", "other.json", "settings.json", "settings.local.json"]
+    assert "example.org" in (holder / "settings.local.json").read_text()
 
 
 def test_the_directory_of_a_call_becomes_no_writable_root(ground: Ground) -> None:

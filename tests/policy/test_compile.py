@@ -60,7 +60,7 @@ def test_nothing_set_is_the_default_policy() -> None:
 def test_settings_files_are_denied_whatever_is_allowed() -> None:
     guarded = (f"{CWD}/.stockade/settings.json", f"{HOME}/.claude/settings.json")
     policy = compiled(user(sandbox__filesystem__allowWrite=("/",)), guarded=guarded)
-    for file in guarded:
+    for file in (*guarded, f"{CWD}/.stockade/new"):
         assert not judge(policy.files, Access.WRITE, file, Disk()).allowed
 
 

@@ -27,6 +27,7 @@ from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of
 from stockade.policy.protected import reaches
+from stockade.policy.protected_names import OWN
 from stockade.settings import catalog
 from stockade.settings.ancestors import database_home, holds, tidy
 from stockade.settings.layer import Layer, Origin, Sourced
@@ -59,7 +60,8 @@ class _Rules(Value):
 def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[str, ...] = ()) -> SandboxPolicy:
     """Return what the settings mean in a working directory.
 
-    ``guarded`` are the settings files themselves, existing or not: no command may ever write them.
+    ``guarded`` are the settings files themselves, existing or not: no command may ever write them, nor what else is in
+    a directory of ours.
     """
     reader = _Reader(settings, cwd, home)
     allow, deny, ask = (reader.rules(key) for key in (catalog.ALLOW, catalog.DENY, catalog.ASK))
@@ -72,7 +74,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
     # What is in a home is obeyed by the whole host, so that a home is opened only by somebody who says so.
     is_open = held is None and within is None
     built_in_allow = (Sourced(PathPattern.literal(cwd), BUILT_IN),) if is_open else ()
-    built_in_deny = tuple(Sourced(PathPattern.literal(file), BUILT_IN) for file in guarded)
+    built_in_deny = tuple(Sourced(PathPattern.literal(file), BUILT_IN) for file in _closed_with(guarded))
     write_allow = (*built_in_allow, *reader.paths(catalog.ALLOW_WRITE), *allow.edits)
     closed = "" if held is None else _closed(cwd, held, write_allow)
     if within is not None:
@@ -312,6 +314,19 @@ def _closed(cwd: str, home: str, write_allow: Iterable[Sourced[PathPattern]]) ->
     if _covers(write_allow, cwd):
         return ""
     return file_remedy.for_closed(cwd, is_home=holds(home, cwd))
+
+
+def _closed_with(guarded: Iterable[str]) -> Iterable[str]:
+    """Return the settings files and our own directories that hold some.
+
+    As a whole they need no placeholder for a file that is missing in them: it would be in the way of those on the host
+    who make it while commands run, an editor or this program.
+    """
+    return dict.fromkeys(
+        place
+        for file in guarded
+        for place in ((os.path.dirname(file), file) if os.path.dirname(file).endswith(f"/{OWN}") else (file,))
+    )
 
 
 def _obeyed(cwd: str, homes: Iterable[str]) -> tuple[str, str] | None:
