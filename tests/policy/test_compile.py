@@ -560,6 +560,18 @@ def test_protected_names_and_paths_are_told_apart() -> None:
     assert files.search.lifted == files.lifted
 
 
+@pytest.mark.parametrize(
+    "text", [".claude/settings.json", ".Claude/Settings.local.json", "./.claude/settings.json", "./.stockade"]
+)
+def test_who_names_settings_of_the_walls_hears_at_once_that_they_stay_closed(text: str) -> None:
+    said = document(Layer.COMMAND_LINE, {"sandbox.filesystem.allowProtected": (text,)})
+    files = [f"{CWD}/{folder}/{name}" for folder in (".stockade", ".claude") for name in ("settings.json",)]
+    (note,) = compiled(said, guarded=tuple(files)).notes
+    assert note.startswith(f'"{text}" in allowProtected opens nothing here: Stockade takes its settings from there')
+    other = document(Layer.COMMAND_LINE, {"sandbox.filesystem.allowProtected": (".claude", "./.claude", ".vscode")})
+    assert compiled(other, guarded=tuple(files)).notes == ()
+
+
 def test_the_short_form_for_configs_is_the_long_one() -> None:
     short = compiled(document(Layer.USER, {"sandbox.filesystem.allowGitConfig": True})).files
     long = compiled(document(Layer.USER, {"sandbox.filesystem.allowProtected": (".git/config",)})).files

@@ -124,7 +124,11 @@ def test_a_closed_working_directory_in_a_name_of_the_home() -> None:
     ("source", "remedy"),
     [
         pytest.param(rule(Layer.POLICY, "/etc/p"), "only the administrator can allow it (/etc/p)", id="policy"),
-        pytest.param(rule(Layer.DEFAULTS), "cannot be allowed: this deny is built in", id="built-in"),
+        pytest.param(
+            rule(Layer.DEFAULTS),
+            "cannot be allowed: Stockade takes its settings from there, which are changed outside alone",
+            id="built-in",
+        ),
         pytest.param(rule(Layer.COMMAND_LINE, "--deny-write"), 'leave out --deny-write "secret"', id="command-line"),
         pytest.param(
             rule(Layer.USER, "/h/s.json", "$.permissions.deny[2]"),

@@ -20,6 +20,8 @@ def test_every_name_that_is_protected_can_be_lifted_in_any_case() -> None:
     ("text", "names"),
     [
         pytest.param(".git/config", CONFIGS, id="config-and-that-of-a-worktree"),
+        pytest.param(".claude/", {name for name in EVERY if name.startswith(".claude/")}, id="all-in-a-directory"),
+        pytest.param(".Gemini", {name for name in EVERY if name.startswith(".gemini/")}, id="all-in-another"),
         pytest.param("refs", {"refs", "objects", "HEAD"}, id="parts-of-a-repository"),
         pytest.param("head", {"refs", "objects", "HEAD"}, id="any-part"),
         pytest.param("sub", set(), id="path"),
@@ -43,6 +45,8 @@ def test_a_name_or_a_path(text: str, names: set[str]) -> None:
         pytest.param("vscode", "is not the name of anything", "Did you mean .vscode?", id="no-dot"),
         pytest.param("git/hooks", "is not the name of anything", "Did you mean .git/hooks?", id="no-dot-and-slash"),
         pytest.param(".git", "is not the name", "Name what is meant in it: .git/hooks, .git/config", id="whole"),
+        pytest.param(".vscode/settings.json", "is not the name", "Name .vscode, which is protected", id="a-part"),
+        pytest.param(".claude/commands/a.md", "is not the name", "Name .claude/commands, which is", id="a-deep-part"),
         pytest.param(".xyzzy", "is not the name of anything", "Names are .gitconfig, ", id="nothing-like-it"),
         pytest.param(".a\x1b", '".a\\x1b" is not', "Names are", id="unseen"),
         pytest.param(".stockade", "cannot be lifted", "settings and its installation stay closed", id="own"),

@@ -74,17 +74,22 @@ class Placeholder(Value):
 
 
 class Plan(Value):
-    """All of it. ``mounts`` and ``placeholders`` are sorted by path, what surrounds a place before it."""
+    """All of it. ``mounts`` and ``placeholders`` are sorted by path, what surrounds a place before it.
+
+    ``made`` are directories that are missing, and must be there for the placeholders in them.
+    """
 
     mounts: tuple[Mount, ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
     notes: tuple[str, ...] = ()
     refusals: tuple[str, ...] = ()
+    made: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[str]:
         """Yield the plan as people read it."""
         yield f'{Operation.READ_ONLY.value:<9} "/": everything, but for what follows'
         yield from map(str, self.mounts)
+        yield from (f'made      "{escape(path)}": a setting lifts something in it' for path in self.made)
         yield from map(str, self.placeholders)
         yield from (f"note      {note}" for note in self.notes)
         yield from (f"refused   {refusal}" for refusal in self.refusals)

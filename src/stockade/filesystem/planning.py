@@ -28,7 +28,7 @@ from stockade.policy.files import own_protections, survey, with_git_links
 from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
-from stockade.policy.protected import around, find_in_store, is_staged, lifted, protected_by
+from stockade.policy.protected import around, find_in_store, is_staged, lifted, place_meant, protected_by
 from stockade.settings.layer import Layer
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def make_plan(rules: FileRules, terrain: Terrain, twins: Iterable[tuple[str, str
     link (``stockade.filesystem.hard_link``); the first is then treated as the second.
     """
     ground = with_git_links(survey(rules, terrain, search=False), terrain)
-    draft = _Draft(ground, terrain)
+    draft = _Draft(ground, ground.over(terrain))
     draft.mark_all()
     for twin, original in twins:
         draft.mark_twin(twin, original)
@@ -94,6 +94,7 @@ class _Draft:
             self._mark_protection(protection)
         search, home = self._ground.search, self._ground.rules.home
         found = [*self._protections(roots)]
+        self._note_idle_lifts(found)
         holders = {*roots, *(f"{root.rstrip('/')}/.git" for root in roots), *self._ground.stores}
         led = [*led_to(roots, found, search, home, self._terrain)]
         for protection in (
@@ -101,7 +102,19 @@ class _Draft:
             *self._kept(lifted(led, search), holders, ""),
         ):
             self._mark_protection(protection)
-        self._staged = [f"{root.rstrip('/')}/.git" for root in roots if is_staged(root, self._terrain)]
+        self._staged = [f"{root.rstrip('/')}/.git" for root in roots if is_staged(root, search, self._terrain)]
+
+    def _note_idle_lifts(self, found: Iterable[Protection]) -> None:
+        """Say of paths that lift nothing what would: no part can be lifted of what is protected as a whole."""
+        search = self._ground.search
+        for form in search.spared:
+            for protection in found:
+                path = place_meant(protection)
+                if path != form.path and is_at_or_below(form.path, path) and not search.lifts(protection):
+                    name = protection.lifted_by or protection.name
+                    why = f"{escape(protection.name)} is protected as a whole; name {escape(name)} instead"
+                    self._notes.append(f'"{escape(form.path)}" in allowProtected lifts nothing: {why}')
+                    break
 
     def _kept(self, found: Iterable[Protection], holders: set[str], prefix: str) -> Iterator[Protection]:
         """Yield the protections, without missing ones (by ``prefix``) in more directories than can be held open."""
@@ -253,6 +266,7 @@ class _Draft:
             placeholders=tuple(placeholders[path] for path in sorted(placeholders, key=names_of)),
             notes=tuple(dict.fromkeys(self._notes)),
             refusals=tuple(dict.fromkeys(self._refusals)),
+            made=tuple(sorted(self._ground.promised & set(map(_parent, placeholders)))),
         )
 
     def _mount(self, path: str, around: Operation) -> Mount | None:

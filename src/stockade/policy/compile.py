@@ -67,7 +67,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
     allow, deny, ask = (reader.rules(key) for key in (catalog.ALLOW, catalog.DENY, catalog.ASK))
     homes = tuple(known for known in (database_home(),) if known not in ("", home))
     held = next((one for one in (home, *homes) if holds(cwd, one)), None)
-    lifted, spared = reader.lifted(catalog.ALLOW_PROTECTED)
+    lifted, spared = reader.lifted(catalog.ALLOW_PROTECTED, guarded)
     within = None if held is not None else _obeyed(cwd, (home, *homes))
     if within is not None and (within[0] in lifted or _covers(spared, cwd)):
         within = None
@@ -103,6 +103,7 @@ def compile_policy(settings: Settings, *, cwd: str, home: str, guarded: tuple[st
             homes=homes,
             lifted=lifted,
             closed=closed,
+            staged=sys.platform == "linux",
         ),
         network=NetworkRules(
             allowed=(*reader.domains(catalog.ALLOWED_DOMAINS), *allow.domains),
@@ -149,17 +150,25 @@ class _Reader:
     def paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
         return _once(self._opened(self._settings.items(key), lambda item: self._path(item.value, item.origin)))
 
-    def lifted(self, key: Key[Texts]) -> tuple[frozenset[str], tuple[Sourced[PathPattern], ...]]:
+    def lifted(
+        self, key: Key[Texts], guarded: tuple[str, ...]
+    ) -> tuple[frozenset[str], tuple[Sourced[PathPattern], ...]]:
         """Return the protected names that entries lift everywhere, and the paths where others lift all."""
         items = self._settings.items(key)
         if not items:
             return frozenset(), ()
-        from stockade.policy.protected_entry import names_lifted_by
+        from stockade.policy.protected_entry import SETTINGS, names_lifted_by
 
         read = [found.value for found in self._each(items, lambda item: (item, names_lifted_by(item.value)))]
         paths = self._opened(
             [item for item, names in read if not names], lambda item: self._path(item.value, item.origin)
         )
+        closed = {*guarded, *(os.path.dirname(file) for file in guarded if _is_own(file))}
+        named = [item.value for item, names in read if names and names <= SETTINGS and guarded]
+        named += (path.value.text for path in paths if path.value.path in closed)
+        for text in named:
+            why = "Stockade takes its settings from there, and no command may write those of its own walls"
+            self._notes.append(f'"{escape(text, 60)}" in allowProtected opens nothing here: {why}; change them outside')
         return frozenset(name for _, names in read for name in names), _once(paths)
 
     def denied_paths(self, key: Key[Texts]) -> tuple[Sourced[PathPattern], ...]:
@@ -323,10 +332,12 @@ def _closed_with(guarded: Iterable[str]) -> Iterable[str]:
     who make it while commands run, an editor or this program.
     """
     return dict.fromkeys(
-        place
-        for file in guarded
-        for place in ((os.path.dirname(file), file) if os.path.dirname(file).endswith(f"/{OWN}") else (file,))
+        place for file in guarded for place in ((os.path.dirname(file), file) if _is_own(file) else (file,))
     )
+
+
+def _is_own(file: str) -> bool:
+    return os.path.basename(os.path.dirname(file)) == OWN
 
 
 def _obeyed(cwd: str, homes: Iterable[str]) -> tuple[str, str] | None:

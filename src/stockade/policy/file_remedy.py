@@ -110,7 +110,7 @@ def for_deny(rule: Sourced[PathPattern], setting: str) -> str:
     if origin.layer is Layer.POLICY:
         return f"only the administrator can allow it ({escape(origin.file)})"
     if origin.layer is Layer.DEFAULTS:
-        return "cannot be allowed: this deny is built in"
+        return "cannot be allowed: Stockade takes its settings from there, which are changed outside alone"
     if origin.layer is Layer.COMMAND_LINE:
         return f"leave out {escape(origin.file) or _FLAGS.get(setting.rpartition('.')[2], 'the flag for')} {text}"
     where = escape(origin.path.removeprefix("$.")) or setting

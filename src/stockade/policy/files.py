@@ -25,7 +25,7 @@ A worktree or submodule opens the repository that it belongs to, if that confirm
 
 from __future__ import annotations
 
-from stockade.annotation import TYPE_CHECKING, Final
+from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.enumeration import Enum
 from stockade.escape import escape
 from stockade.policy import file_remedy
@@ -39,6 +39,7 @@ from stockade.policy.protected import (
     find,
     find_in_store,
     lifted,
+    meant,
     protected_by,
     protected_in_store,
 )
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from stockade.policy.places import Places, Trail
 
 
+T = TypeVar("T")
 #: The directory that a session gets a private version of, where its platform can: programs write there unasked.
 PRIVATE_PLACE: Final = "/tmp"  # noqa: S108 - not used for files of ours
 
@@ -63,6 +65,7 @@ class FileRules(Value):
     of this very installation (``stockade.policy.installation``), unless a setting lifts that.
     ``homes`` are further homes of the user besides ``home``. ``lifted`` are the protected names that do not count, and
     ``left_allow`` the paths where none does. ``closed`` says why the working directory is not writable, if it is not.
+    ``staged`` says whether the walls have stages for repositories in the making.
     """
 
     cwd: str
@@ -79,6 +82,7 @@ class FileRules(Value):
     homes: tuple[str, ...] = ()
     lifted: frozenset[str] = frozenset()
     closed: str = ""
+    staged: bool = True
 
     @property
     def lifted_names(self) -> frozenset[str]:
@@ -89,7 +93,8 @@ class FileRules(Value):
     def search(self) -> Search:
         """How protected names are looked for, before anything was looked up on a disk."""
         said = tuple(rule.value.static_prefix for rule in self.write_allow)
-        return Search(self.search_depth, self.lifted_names, (self.home, *self.homes), said=said)
+        homes = (self.home, *self.homes)
+        return Search(self.search_depth, self.lifted_names, homes, said=said, staged=self.staged)
 
 
 class Access(Enum):
@@ -165,6 +170,7 @@ class Ground(Value):
     git_links: tuple[GitLink, ...] = ()
     private: str = ""
     located: Search | None = None
+    promised: frozenset[str] = frozenset()
 
     @property
     def search(self) -> Search:
@@ -182,8 +188,17 @@ class Ground(Value):
         """The repositories that are open because a writable working tree belongs to them."""
         return tuple(dict.fromkeys(link.store for link in self.git_links if link.store))
 
+    def over(self, places: T) -> T:
+        """Return a disk with the directories that commands may make although something in them is protected."""
+        if not self.promised:
+            return places
+        from stockade.policy.promised import Promising
+
+        return Promising(places, self.promised)  # type: ignore[return-value] # it answers whatever the other one does
+
     def judge(self, access: Access, path: str, places: Places) -> FileVerdict:
         """Return the verdict on a path, relative ones being relative to the session's working directory."""
+        places = self.over(places)
         written = spelled(path)
         whole = written if written.startswith("/") else f"{self.rules.cwd}/{written}"
         asked = joined(name for name in names_of(whole) if name != ".")
@@ -266,6 +281,7 @@ class Ground(Value):
     def _refused_in_root(self, place: str, verdict: FileVerdict, places: Places) -> FileVerdict | None:
         protection = self._protection(place, places)
         if protection is not None:
+            protection = meant(protection, place)
             name, remedy = protection.name, file_remedy.for_protection(protection)
             return verdict.but(reason=Reason.PROTECTED, protected_name=name, remedy=remedy)
         return self._holds_denied(place, verdict)
@@ -305,9 +321,14 @@ def judge(rules: FileRules, access: Access, path: str, places: Places) -> FileVe
 def survey(rules: FileRules, places: Places, *, search: bool = True) -> Ground:
     """Lay the rules over the disk. ``search`` looks for protected names, which only verdicts on writing need."""
     widest = [form for rule in rules.write_allow for form in _forms(rule.value, places)]
-    ground = Ground(
-        rules,
-        write_allow=_allows(rules.write_allow, widest, places),
+    ground = Ground(rules, _allows(rules.write_allow, widest, places), (), (), ())
+    if rules.left_allow or rules.lifted_names:
+        from stockade.policy.promised import promised
+
+        denies = (rule.value for rule in rules.write_deny)
+        ground = ground.but(promised=promised(ground.roots, _located(rules, places), denies, places))
+        places = ground.over(places)
+    ground = ground.but(
         write_deny=_denies(rules.write_deny, places),
         read_deny=_denies(rules.read_deny, places),
         read_allow=_allows(rules.read_allow, widest, places),

@@ -7,8 +7,10 @@ The rules, for a place that lies in a writable tree:
   counts at the level of the directory that holds ``.git``. The deepest writable root above a place is its root.
 - At level 0 a name is protected whether it exists or not. Missing directories on the way to it are protected too, for
   whoever makes ``.claude`` makes ``.claude/hooks``.
-- A missing ``.git`` at level 0 may be made: the walls show commands a stage in its place, and the repository becomes
-  the host's when they have ended and it was looked at (``stockade.platforms.linux.staging``).
+- A missing ``.git`` at level 0 may be made on Linux: the walls show commands a stage in its place, and the repository
+  becomes the host's when they have ended and it was looked at (``stockade.platforms.linux.staging``).
+- A missing directory of which a setting lifts something may be made, too; what else is protected in it stays closed
+  (``stockade.policy.promised``).
 - Some names (``UNKEPT``) are protected at level 0 as below it: where they exist. Most of them are obeyed in a home
   directory only. In the user's home a longer list counts (``stockade.policy.home_names``), in every writable tree that
   holds the home, is it, or lies in it above the name.
@@ -67,7 +69,8 @@ class Search(Value):
 
     ``lifted`` are names that the settings lift everywhere, ``spared`` the places where they lift all. ``homes`` are the
     places of the user's home. ``bare``: git on the host takes a directory for a repository that looks like one.
-    ``said`` is what allows name before any wildcard; without it every writable tree counts as named.
+    ``said`` is what allows name before any wildcard; without it every writable tree counts as named. ``staged``: the
+    walls have stages, so that a missing ``.git`` may be made at the root of a writable tree.
     """
 
     depth: int
@@ -76,6 +79,7 @@ class Search(Value):
     bare: bool = True
     spared: tuple[PathPattern, ...] = ()
     said: tuple[str, ...] = ()
+    staged: bool = True
 
     def says(self, path: str) -> bool:
         """Tell whether somebody named a path, or something in it, to be opened; a wildcard names nothing."""
@@ -116,6 +120,23 @@ def lifted(found: Iterable[Protection], search: Search) -> Iterable[Protection]:
     if not search.lifted and not search.spared:
         return found
     return (protection for protection in found if not search.lifts(protection))
+
+
+def place_meant(protection: Protection) -> str:
+    """Return the place that is protected, also where a missing directory on the way to it stands for it."""
+    names = [name.casefold() for name in protection.name.split("/")]
+    last = protection.place.rpartition("/")[2].casefold()
+    rest = names[names.index(last) + 1 :] if last in names else []
+    return joined([*names_of(protection.place), *rest])
+
+
+def meant(protection: Protection, place: str) -> Protection:
+    """Return what protects a place itself, if a missing directory above it does in its stead."""
+    above = names_of(protection.place)
+    first, rest = above[-1].casefold() if above else "", names_of(place)[len(above) :]
+    if protection.path != protection.place or not rest or rest[0].casefold() not in INNER.get(first, {}):
+        return protection
+    return _inner(first, rest[0].casefold(), joined([*above, rest[0]]))
 
 
 def protected_by(place: str, root: str, search: Search, places: Places) -> Protection | None:
@@ -242,7 +263,7 @@ def _held(above: list[str], names: list[str], search: Search, places: Places, *,
     if first in NAMES:
         found = Protection(first, path, path, NAMES[first]) if at_root or places.exists(path) else None
     elif first in INNER:
-        if at_root and first == ".git" and _is_unborn(path, places):
+        if at_root and first == ".git" and search.staged and _is_unborn(path, places):
             return None
         if at_root and not places.exists(path):
             # Who may make all that is protected in it may make it.
@@ -330,7 +351,7 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
     for first in (name for name in INNER if name not in UNKEPT):
         for name in INNER[first]:
             path = joined([*names_of(root), first, name])
-            if first == ".git" and is_staged(root, places):
+            if first == ".git" and is_staged(root, search, places):
                 continue
             trail = follow(path, places)
             missing = None if trail.looped else first_missing(trail.place, places)
@@ -341,9 +362,11 @@ def absent(root: str, search: Search, places: Places) -> Iterator[Protection]:
                 )
 
 
-def is_staged(root: str, places: Places) -> bool:
+def is_staged(root: str, search: Search, places: Places) -> bool:
     """Tell whether a repository that commands make at the root of a writable tree is looked at before it counts."""
-    return not _is_in_git(root) and places.is_directory(root) and _is_unborn(_below(root, ".git"), places)
+    if not search.staged or _is_in_git(root):
+        return False
+    return places.is_directory(root) and _is_unborn(_below(root, ".git"), places)
 
 
 def _is_unborn(path: str, places: Places) -> bool:

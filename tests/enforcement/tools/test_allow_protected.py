@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.sandbox.blocking import BlockingSandbox
+
 if TYPE_CHECKING:
     from tests.enforcement.tools.conftest import Bench
 
@@ -86,12 +88,9 @@ def test_a_lifted_name_can_be_made_and_changed(
     tools_bench: Bench, name: str, file: str, place: str, *, there: bool
 ) -> None:
     target = tools_bench.project / place / file
-    # Of a directory with protected entries all that is missing stays so, with the directory: it must be there.
     (target if there else target.parent if "/" in name else target.parents[file.count("/")]).parent.mkdir(
         parents=True, exist_ok=True
     )
-    if name == ".claude/commands":
-        target.parents[1].mkdir(parents=True, exist_ok=True)
     if there:
         target.write_text("old\n")
     tools_bench.sandbox(filesystem__allowProtected=(name,))
@@ -135,3 +134,76 @@ def test_own_settings_stay_closed_under_every_path(tools_bench: Bench) -> None:
     tools_bench.sandbox(filesystem__allowProtected=(".",))
     assert tools_bench.run("echo x > sub/.stockade/settings.json").exit_code != 0
     tools_bench.good("mkdir .vscode && echo 1 > .vscode/tasks.json")
+
+
+SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
+
+
+@pytest.mark.parametrize("spelling", [".claude", ".claude/", "./.claude", "./.claude/", "{project}/.claude"])
+def test_a_missing_directory_is_made_by_whatever_spelling(tools_bench: Bench, spelling: str) -> None:
+    named = spelling.format(project=tools_bench.project)
+    tools_bench.sandbox(filesystem__allowProtected=(named,), filesystem__denyWrite=SETTINGS)
+    tools_bench.good(
+        "mkdir -p .claude/commands .claude/agents && echo new > .claude/commands/go.md && echo x > .claude/x"
+    )
+    for file in SETTINGS:
+        assert tools_bench.run(f"echo bad > {file}").exit_code != 0
+    assert tools_bench.run("mv .claude aside").exit_code != 0
+    tools_bench.close()
+    assert sorted(os.listdir(tools_bench.project / ".claude")) == ["agents", "commands", "x"]
+
+
+@pytest.mark.parametrize("spelling", [".claude/commands", "./.claude/commands", "{project}/.claude/commands/"])
+def test_of_a_missing_directory_only_what_is_named_is_made(tools_bench: Bench, spelling: str) -> None:
+    named = spelling.format(project=tools_bench.project)
+    tools_bench.sandbox(filesystem__allowProtected=(named,))
+    done = tools_bench.run("mkdir -p .claude/commands && echo new > .claude/commands/go.md")
+    assert (done.exit_code, done.violations, done.notes) == (0, (), ())
+    for line in (
+        "mkdir .claude/hooks",
+        "echo x > .claude/hooks/x",
+        "echo x > .claude/settings.json",
+        "mkdir .vscode/x",
+    ):
+        assert tools_bench.run(line).exit_code != 0, line
+    done = tools_bench.run("echo newer > .claude/commands/go.md")
+    assert (done.exit_code, done.violations) == (0, ())
+    tools_bench.close()
+    assert os.listdir(tools_bench.project / ".claude") == ["commands"]
+    assert (tools_bench.project / ".claude/commands/go.md").read_text() == "newer\n"
+
+
+def test_a_missing_directory_is_missing_again_if_nobody_made_anything_in_it(tools_bench: Bench) -> None:
+    tools_bench.sandbox(filesystem__allowProtected=(".claude/commands",))
+    tools_bench.good("test -d .claude")
+    tools_bench.close()
+    assert os.listdir(tools_bench.project) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "whole"), [(".vscode/settings.json", ".vscode"), (".claude/commands/go.md", ".claude/commands")]
+)
+def test_a_part_of_what_is_protected_as_a_whole_is_not_lifted_and_the_run_says_what_to_name(
+    tools_bench: Bench, path: str, whole: str
+) -> None:
+    tools_bench.sandbox(filesystem__allowProtected=(f"./{path}",))
+    done = tools_bench.run(f"mkdir -p {os.path.dirname(path)} && echo {{}} > {path}")
+    assert done.exit_code != 0
+    assert [note.partition(" in allowProtected ")[2] for note in done.notes] == [
+        f"lifts nothing: {whole} is protected as a whole; name {whole} instead"
+    ]
+    tools_bench.close()
+    assert os.listdir(tools_bench.project) == []
+
+
+def test_a_directory_that_another_sandbox_only_keeps_becomes_a_real_one(tools_bench: Bench) -> None:
+    keeping = BlockingSandbox(tools_bench.policy(), environment=tools_bench.environment)
+    with keeping:
+        assert keeping.run("mkdir .claude/commands").exit_code != 0
+        tools_bench.sandbox(filesystem__allowProtected=(".claude/commands",))
+        tools_bench.good("mkdir .claude/commands && echo new > .claude/commands/go.md")
+        assert keeping.run("echo bad > .claude/commands/go.md").exit_code != 0
+        assert keeping.run("mkdir .claude/hooks").exit_code != 0
+        tools_bench.close()
+    assert (tools_bench.project / ".claude/commands/go.md").read_text() == "new\n"
+    assert os.listdir(tools_bench.project / ".claude") == ["commands"]

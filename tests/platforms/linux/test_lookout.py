@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 from tests.enforcement.conftest import policy_for
 
 from stockade.errors import UnavailableError
+from stockade.placeholder import MARK, is_kept
 from stockade.platforms.linux import placeholders
 from stockade.platforms.linux.cell import Cell
 from stockade.platforms.linux.lookout import Lookout
@@ -105,3 +107,27 @@ def test_a_stage_in_which_nothing_was_made_goes_with_the_last_jail(yard: Yard) -
     cell = yard.cell()
     yard.lookout.let_go(cell.lease, [])
     assert not (yard.project / ".git").exists()
+
+
+def test_directories_for_what_is_lifted_are_made_and_go_again_if_nothing_is_in_them(tmp_path: Path) -> None:
+    lookout = Lookout()
+    paths = [f"{tmp_path}/{name}" for name in ("empty", "used", "kept", "users")]
+    for name in ("kept", "users"):
+        (tmp_path / name).mkdir()
+    os.utime(tmp_path / "kept", ns=(MARK, MARK))
+    assert is_kept(str(tmp_path / "kept"))
+    lookout.make(paths)
+    assert not any(is_kept(path) for path in paths)
+    (tmp_path / "used" / "file").touch()
+    lookout.close()
+    lookout.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "used", "users"]
+
+
+def test_a_directory_that_cannot_be_made_for_what_is_lifted_in_it_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        UnavailableError, match=r"cannot make .*/file/\.claude, of which allowProtected lifts"
+    ) as caught:
+        Lookout().make([f"{tmp_path}/file/.claude"])
+    assert caught.value.hint == "make it yourself, or lift nothing in it"

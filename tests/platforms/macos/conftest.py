@@ -114,6 +114,7 @@ class Case:
             git_config,
             left_allow=tuple(map(_sourced, spared)),
             lifted=frozenset(lifted),
+            staged=False,
         )
         self.plan = make_plan(self.rules, self.disk)
         self.profile = make_profile(

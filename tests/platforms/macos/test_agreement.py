@@ -69,7 +69,8 @@ def _rule(chance: random.Random) -> Sourced[PathPattern]:
 def _rules(chance: random.Random) -> FileRules:
     allow, deny, hide, show = (tuple(_rule(chance) for _ in range(chance.randint(0, 3))) for _ in range(4))
     root = (Sourced(PathPattern.literal("/w"), USER),) if chance.random() < 0.9 else ()
-    return FileRules("/w", "/h", (*root, *allow), deny, hide, show, chance.randint(1, 3), chance.random() < 0.5)
+    config, depth = chance.random() < 0.5, chance.randint(1, 3)
+    return FileRules("/w", "/h", (*root, *allow), deny, hide, show, depth, config, staged=False)
 
 
 class Try:
@@ -237,3 +238,21 @@ def test_the_profile_agrees_with_the_verdicts(forest: Callable[..., Any], chunk:
 )
 def test_each_difference_occurs(forest: Callable[..., Any], seed: int, reason: str) -> None:
     assert reason in {found for found, _ in Try(seed, forest).differences(most=1000)}
+
+
+@pytest.mark.parametrize("lifted", [(), (".git/config",), (".git/hooks", ".claude/commands")])
+def test_a_missing_directory_of_protected_names_is_judged_as_the_profile_has_it(
+    forest: Callable[[Mapping[str, str | None]], Any], lifted: tuple[str, ...]
+) -> None:
+    """There is no stage for a repository in the making here, so that nothing but a setting opens one."""
+    disk = forest({"/w": ""})
+    root = (Sourced(PathPattern.literal("/w"), USER),)
+    rules = FileRules("/w", "/h", root, (), (), (), 3, allow_git_config=False, lifted=frozenset(lifted), staged=False)
+    ground = survey(rules, disk)
+    walls = Evaluator(make_profile(ground, make_plan(rules, disk), disk, sockets=NO_SOCKETS).text)
+    asked = (".git", ".git/index", ".git/config", ".git/hooks/x", ".claude", ".claude/commands/x", ".claude/hooks/x")
+    judged = [name for name in asked if ground.judge(Access.WRITE, name, disk).allowed]
+    assert judged == [name for name in asked if walls.allows_file("file-write-create", f"/w/{name}", "REGULAR-FILE")]
+    assert [name for name in judged if name in (".git", ".claude")] == list(
+        dict.fromkeys(name.partition("/")[0] for name in lifted)
+    )

@@ -10,6 +10,7 @@ import os
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
+from stockade.escape import escape
 from stockade.filesystem.plan import Operation
 from stockade.filesystem.scan import Scan, plan_now
 from stockade.placeholder import STAGE, is_kept
@@ -43,6 +44,8 @@ class Lookout:
         self._stages: Stages | None = None
         #: The plan that was last found to have no repository left halfway.
         self._whole: Plan | None = None
+        #: Directories that were missing, and are there for what is lifted in them.
+        self._made: list[str] = []
 
     # Before a command
 
@@ -96,6 +99,19 @@ class Lookout:
         from stockade.platforms.linux.recovery import take
 
         return take(told)
+
+    def make(self, directories: Iterable[str]) -> None:
+        """Make directories in which only some names are kept; one that is only kept itself becomes a real one."""
+        for path in directories:
+            try:
+                try:
+                    os.mkdir(path)
+                    self._made.append(path)
+                except FileExistsError:
+                    os.utime(path, follow_symlinks=False)
+            except OSError as error:
+                message = f"cannot make {escape(path)}, of which allowProtected lifts something: {error.strerror}"
+                raise UnavailableError(message, "make it yourself, or lift nothing in it") from error
 
     def take_touched(self) -> set[str]:
         """Return the paths that something happened to since this was asked last."""
@@ -177,10 +193,13 @@ class Lookout:
         lease.release()
 
     def close(self) -> None:
-        """Stop watching; may be called again."""
+        """Stop watching, and remove what was made and holds nothing; may be called again."""
         if self._scan is not None:
             self._scan.close()
             self._scan = None
+        while self._made:
+            with suppress(OSError):
+                os.rmdir(self._made.pop())
 
 
 def kept_for(directory: str) -> str:

@@ -343,6 +343,7 @@ class LinuxWalls:
         for _ in range(_ATTEMPTS):
             lease = self._pending = placeholders.Lease()
             shapes = {placeholder.path: placeholder.shape for placeholder in plan.placeholders}
+            self._lookout.make(plan.made)
             placeholders.acquire(shapes, lease=lease, shapes=shapes)
             if not lease.changed:
                 return plan, lease

@@ -48,7 +48,8 @@ class Answer(Value):
 
 def profile_of(policy: SandboxPolicy, places: Terrain, ports: tuple[int, ...] = ()) -> Profile:
     """Return the profile for a policy on this disk, or raise ``UnavailableError`` if it cannot be enforced."""
-    rules = stored_rules(policy.files.but(private=""), places)  # Seatbelt shows nobody another version of a place
+    # Seatbelt shows nobody another version of a place.
+    rules = stored_rules(policy.files.but(private="", staged=False), places)
     plan = plan_now(rules)
     if plan.refusals:
         raise UnavailableError(plan.refusals[0], "change that rule")

@@ -121,7 +121,7 @@ def _writes(ground: Ground, plan: Plan, places: Places) -> Iterator[_Section]:
     names = write_rules.protected_names(ground)
     protected = write_rules.protected_places(ground, places, names)
     opened = write_rules.writable(ground)
-    barred = write_rules.barred_by_plan(ground, plan, opened, (*unread, *denied, *names, *protected))
+    barred = write_rules.barred_by_plan(plan, opened, (*unread, *denied, *names, *protected))
     guarded = (*write_rules.guarded_names(ground), *write_rules.guarded_places(ground, plan, places))
     yield _Section("Writing is allowed", _allowing(write, opened))
     yield _Section("What cannot be read cannot be written", _denying(write, unread))

@@ -81,7 +81,7 @@ class MacWalls:
             message = f"{self._sandbox} is not there, which builds the walls"
             raise UnavailableError(message, "it is part of macOS: repair the system")
         disk = Land()
-        rules = stored_rules(policy.files, disk)
+        rules = stored_rules(policy.files.but(staged=False), disk)
         plan = plan_now(rules)
         if plan.refusals:
             raise UnavailableError(plan.refusals[0], "change the rule, or name the places that it is about")

@@ -99,15 +99,10 @@ def hidden_by_plan(ground: Ground, plan: Plan, places: Places) -> tuple[Form, ..
     return tuple(found for path in beyond for found in at_or_below(path))
 
 
-def barred_by_plan(ground: Ground, plan: Plan, opened: tuple[Form, ...], closed: tuple[Form, ...]) -> tuple[Form, ...]:
-    """Return filters for what else the plan bars from writing: what ``opened`` matches and ``closed`` does not.
-
-    There is no stage here for a repository in the making: it cannot be made, unless a setting opens some of it.
-    """
+def barred_by_plan(plan: Plan, opened: tuple[Form, ...], closed: tuple[Form, ...]) -> tuple[Form, ...]:
+    """Return filters for what else the plan bars from writing: what ``opened`` matches and ``closed`` does not."""
     is_open, is_closed = _test(opened), _test(closed)
-    lifted = ground.rules.allow_git_config or any(name.startswith(".git/") for name in ground.rules.lifted)
-    kept = [one.path for one in plan.placeholders if not (one.staged and lifted)]
-    found = [each for path in kept if not is_closed(path) for each in made(path)]
+    found = [each for one in plan.placeholders if not is_closed(one.path) for each in made(one.path)]
     for mount in plan.mounts:
         if mount.operation is Operation.LINK and not is_closed(mount.path):
             found += at(mount.path)
