@@ -4,7 +4,8 @@ There are three shapes, and each does the least harm to what programs of the hos
 
 - A *directory*, empty and writable: git does not see it, archive and copy tools take it, and a program of the host can
   put its files into it. Names that begin with a dot get one, ``.mcp.json`` too: a file would show in ``git status``.
-- A *file*, empty and writable, for names in a home and in ``.git`` that programs of the host read as files. Where an
+- A *file*, empty and writable, for names in a home and in ``.git`` that programs of the host read as files, and for the
+  settings of an agent where git would not see it (``stockade.filesystem.unseen``). Where an
   empty one would be wrong it says what the program assumes anyway, and then nobody may write it.
 - A *node*, a socket that nobody may open, for all else: above all for ``refs``, ``objects`` and ``HEAD``, since a
   directory of that name could make a repository of the one that holds it.
@@ -57,7 +58,9 @@ _FILE_LIST: Final = """
 _FILES: Final = frozenset(_FILE_LIST.split())
 #: Names without a dot at their beginning that are directories.
 _DIRECTORIES: Final = frozenset({"hooks", "commands", "agents", "skills", "plugins"})
-_FILE_NAMES: Final = frozenset(name.rpartition("/")[2] for name in _FILES)
+#: Settings of an agent: a file as well, where git does not see it.
+SETTINGS: Final = frozenset({".claude/settings.json", ".claude/settings.local.json"})
+_FILE_NAMES: Final = frozenset(name.rpartition("/")[2] for name in _FILES | SETTINGS)
 #: What a ``.git`` that is kept may hold: the stage on which commands make a repository
 #: (``stockade.platforms.linux.staging``).
 STAGE: Final = ".stockade-staged"

@@ -211,6 +211,27 @@ def test_settings_can_be_edited_while_a_command_runs(ground: Ground, project: Pa
     assert sorted(os.listdir(project)) == [".stockade", "file", "folder"]
 
 
+def test_settings_of_an_agent_can_be_written_while_a_command_runs_where_git_ignores_them(
+    ground: Ground, project: Path
+) -> None:
+    (project / ".claude").mkdir()
+    (project / ".gitignore").write_text(".claude/settings.local.json\n")
+    local = project / ".claude/settings.local.json"
+    sandbox = ground.sandbox()
+    with _running(sandbox):
+        assert (is_kept(str(local)), local.read_text()) == (True, "")
+        assert stat.S_ISSOCK((project / ".claude/settings.json").lstat().st_mode), "git would see a file"
+        assert sandbox.run("echo bad > .claude/settings.local.json").exit_code != 0
+        local.write_text("{}")
+        assert sandbox.run("echo bad > .claude/settings.local.json").exit_code != 0
+        aside = project / ".claude/aside"
+        aside.write_text("[]")
+        aside.rename(local)
+        assert sandbox.run("echo bad > .claude/settings.local.json").exit_code != 0
+    sandbox.close()
+    assert (os.listdir(project / ".claude"), local.read_text()) == (["settings.local.json"], "[]")
+
+
 def test_git_sees_nothing_on_either_side(ground: Ground, project: Path) -> None:
     assert ground.bare("git init -q && git add -A && git -c user.name=n -c user.email=e commit -qm x").returncode == 0
     sandbox = ground.sandbox()

@@ -23,7 +23,7 @@ from stockade.filesystem.expansion import SPECIAL, expand
 from stockade.filesystem.marks import Mark, Marks
 from stockade.filesystem.plan import Mount, Operation, Placeholder, Plan
 from stockade.filesystem.search import find_protected
-from stockade.placeholder import CONTENTS, shape_of
+from stockade.placeholder import CONTENTS, SETTINGS, shape_of
 from stockade.policy.files import own_protections, survey, with_git_links
 from stockade.policy.git_repository import led_to
 from stockade.policy.path_pattern import is_at_or_below, names_of
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from stockade.filesystem.terrain import Terrain
+    from stockade.placeholder import Shape
     from stockade.policy.files import FileRules, Ground, Reach
     from stockade.policy.path_pattern import PathPattern
     from stockade.policy.protected import Protection
@@ -311,11 +312,19 @@ class _Draft:
                 name = path.rpartition("/")[2]
                 at_home = path == f"{self._ground.rules.home}/{protected or name}"
                 shape = shape_of(name, protected, at_home=at_home)
+                if shape == "node" and "/".join(path.rsplit("/", 2)[1:]) in SETTINGS:
+                    shape = self._settings_shape(path)
                 content = CONTENTS.get(name, b"").decode() if shape == "file" else ""
                 yield Placeholder(path, reason, around.path, content, shape, path in self._unread)
             elif parent not in mounts:
                 # A file where a directory would have to be: as long as it stays, nothing can be made below it.
                 mounts[parent] = Mount(Operation.PIN, parent, f"it stands where a directory would hold: {reason}")
+
+    def _settings_shape(self, path: str) -> Shape:
+        """Return what holds the settings of an agent: they can be written meanwhile, if that does not show in git."""
+        from stockade.filesystem.unseen import is_unseen
+
+        return "file" if is_unseen(path, self._ground.rules.home, self._terrain) else "node"
 
     def _pin(self, mounts: dict[str, Mount], placeholders: dict[str, Placeholder]) -> None:
         """Pin the directories between each mount or placeholder and the writable place around it."""
