@@ -12,7 +12,7 @@ from stockade.filesystem.planning import make_plan
 from stockade.filesystem.terrain import Terrain
 from stockade.policy.files import Access, FileRules, FileVerdict, Ground, Reason, survey
 from stockade.policy.name_glob import escaped
-from stockade.policy.path_pattern import PathPattern, is_at_or_below
+from stockade.policy.path_pattern import PathPattern, is_at_or_below, names_of
 from stockade.policy.places import first_missing, follow
 from stockade.policy.protected_names import INNER, NAMES, UNKEPT
 from stockade.settings.layer import Layer, Origin, Sourced
@@ -459,12 +459,21 @@ def _may_be_looser(verdict: FileVerdict, ground: Ground, disk: Terrain) -> bool:
         return True  # there is nothing to be read
     if verdict.rule is not None and follow(verdict.rule.value.static_prefix, disk).looped:
         return True  # the rule leads nowhere; the links of its circle are pinned, and lead where they led
+    if verdict.rule is not None and _is_shown_behind_a_link(verdict, verdict.rule.value, ground, disk):
+        return True
     if verdict.rule is not None and verdict.rule.value.is_glob:
         start = follow(verdict.rule.value.static_prefix, disk).place
         steps = follow(verdict.path, disk).steps
         return missing or any(is_at_or_below(start, follow(step.link, disk).place) for step in steps)
     root = ground.root_of(verdict.place)
     return verdict.reason is Reason.PROTECTED and missing and (root is None or not disk.is_directory(root))
+
+
+def _is_shown_behind_a_link(verdict: FileVerdict, denied: PathPattern, ground: Ground, disk: Terrain) -> bool:
+    """Tell whether a deny names a link on the way, and something opens the place behind it again."""
+    links = [step.link for step in follow(verdict.path, disk).steps if denied.depth_on(step.link) is not None]
+    opened = max((reach.depth_on(verdict.place) or 0 for reach in ground.read_allow), default=0)
+    return any(opened > len(names_of(follow(link, disk).place)) for link in links)
 
 
 def _may_be_stricter(verdict: FileVerdict, ground: Ground, walls: Walls) -> bool:
