@@ -104,6 +104,17 @@ NODE = (
         after="test -f yarn.lock",
     ),
     Workflow(
+        "husky",
+        "node",
+        ("npm init -y >/dev/null && npm install -D husky >/dev/null && npx husky && git config core.hooksPath",),
+        needs=("npm", "git"),
+        reaches="REGISTRY",
+        allows=(".git/config", "./.husky/_"),
+        starts=(REPOSITORY,),
+        configures=("core.hookspath",),
+        says=r"\.husky/_",
+    ),
+    Workflow(
         "node --test, worker threads, child processes",
         "node",
         (

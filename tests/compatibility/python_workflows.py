@@ -17,6 +17,11 @@ PACKAGE = (
     '[project]\\nname = "it"\\nversion = "1"\\n[tool.setuptools]\\npy-modules = ["it"]\\n\' >pyproject.toml && '
     "printf 'answer: int = 42\\n' >it.py"
 )
+PRE_COMMIT = """
+printf 'repos:\\n- repo: local\\n  hooks:\\n  - id: no-x\\n    name: no x\\n    entry: ls\\n    language: system\\n' \
+  >.pre-commit-config.yaml
+git add . && git commit -qm hooks
+"""
 
 PYTHON = (
     Workflow(
@@ -133,6 +138,28 @@ printf 'repos:\\n- repo: http://{host}/git/hooks.git\\n  rev: v1\\n  hooks: [{id
 git add . && git commit -qm hooks
 """,
         says="greetings",
+    ),
+    Workflow(
+        "pre-commit install",
+        "python",
+        ("pre-commit install", "echo fine >fine && git add fine && git commit -qm fine"),
+        needs=("pre-commit",),
+        allows=(".git/hooks",),
+        starts=(REPOSITORY,),
+        before=PRE_COMMIT,
+        makes=(".git/hooks",),
+        after="test -x .git/hooks/pre-commit",
+    ),
+    Workflow(
+        "pre-commit install, without a word from you",
+        "python",
+        ("pre-commit install",),
+        needs=("pre-commit",),
+        starts=(REPOSITORY,),
+        before=PRE_COMMIT,
+        refused="your own git would start the hook, outside the walls; install it yourself, or say "
+        "`--allow-protected .git/hooks`",
+        says="allow-protected|allowProtected",
     ),
     Workflow("pytest", "python", ("pytest -q", "pytest -q --lf"), needs=("pytest",), before=TEST, says="1 passed"),
     Workflow("mypy", "python", ("mypy it.py", "mypy it.py"), needs=("mypy",), before=PACKAGE, says="Success"),
