@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.platforms.linux import glance
 from stockade.platforms.linux.calls import CHANGES, CREATE, DELETE, RENAME
 from stockade.platforms.linux.onlooker import Onlooker
 
@@ -74,7 +75,10 @@ def test_any_other_directory_is_left_to_the_kernel(onlooker: Onlooker, tmp_path:
     assert onlooker.error == 0
 
 
-def test_in_a_directory_that_keeps_a_name_nothing_is_made_or_removed(onlooker: Onlooker, tmp_path: Path) -> None:
+def test_in_a_directory_that_keeps_a_name_nothing_is_made_or_removed(
+    onlooker: Onlooker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(glance, "is_mount", lambda path: path.endswith(b"/."))
     (tmp_path / "kept").unlink()
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "there").touch()
@@ -88,12 +92,14 @@ def test_in_a_directory_that_keeps_a_name_nothing_is_made_or_removed(onlooker: O
     assert [told for told, _ in tries] == [expected for _, expected in tries]
 
 
+@pytest.mark.parametrize("covered", [pytest.param(True, id="covered"), pytest.param(False, id="the host's by now")])
 @pytest.mark.parametrize(("does", "name"), [(CREATE, "new"), (DELETE, "there")])
 def test_who_changes_such_a_directory_is_not_sent_to_look_for_space(
-    onlooker: Onlooker, tmp_path: Path, does: bytes, name: str
+    onlooker: Onlooker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, does: bytes, name: str, *, covered: bool
 ) -> None:
+    monkeypatch.setattr(glance, "is_mount", lambda path: covered and path.endswith(b"/."))
     (tmp_path / "kept").unlink()
-    for folder, error in (("other", 0), ("kept", EACCES)):
+    for folder, error in (("other", 0), ("kept", EACCES if covered else 0)):
         (tmp_path / folder).mkdir()
         (tmp_path / folder / "there").touch()
         onlooker.walked(does, os.getpid(), b"cwd", os.fsencode(tmp_path.resolve() / folder / name))

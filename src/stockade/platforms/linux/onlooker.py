@@ -146,9 +146,9 @@ class Onlooker:
             return None
         names = tuple(self.named(found) for found in (old, new))
         above = tuple(self.at(found.directory) for found in (old, new))
+        errors = tuple(glance.error_of_writing(path, enter=True) for path in above)
         writable = tuple(
-            glance.error_of_writing(path, enter=True) == 0 and not self.is_in_cover(name)
-            for path, name in zip(above, names, strict=True)
+            not error and not self.is_in_cover(*place) for error, *place in zip(errors, above, names, strict=True)
         )
         if all(writable) and glance.mount_of(above[0]) != glance.mount_of(above[1]):
             return None  # two places that may be written, but no name can move between them
@@ -197,10 +197,11 @@ class Onlooker:
         """Judge the making of a name."""
         path = self.named(found)
         # A name that is kept from being made: it is there, but only as a placeholder. So is what would be made in one.
-        within = self.is_in_cover(path)
-        self.error = EACCES if within else self.error
-        kept = not found.error or within
-        error = glance.error_of_writing(self.at(found.directory), enter=True)
+        kept = not found.error or path.rpartition(b"/")[0] in self.absent
+        above = self.at(found.directory)
+        error = glance.error_of_writing(above, enter=True)
+        if not error and self.is_in_cover(above, path):
+            self.error = EACCES
         if not path or not (error or kept):
             return None
         if path.startswith(_OWN):
@@ -212,15 +213,14 @@ class Onlooker:
         path = self.named(found)
         above = self.at(found.directory)
         error = glance.error_of_writing(above, enter=True)
-        within = self.is_in_cover(path)
-        self.error = EACCES if within else 0
-        if not found.name or not path or not (error or within or glance.is_mount(b"%b/%b" % (above, found.name))):
+        covered = not error and self.is_in_cover(above, path)
+        self.error = EACCES if covered else 0
+        if not found.name or not path or not (error or covered or glance.is_mount(b"%b/%b" % (above, found.name))):
             return None
         if path.startswith(_OWN):
             return (DELETE, path) if error == EROFS else None
-        if within:
-            # What is in it is not the host's, and stands in the way of a caller who wants the name.
-            path = path.rpartition(b"/")[0]
+        if (kept := path.rpartition(b"/")[0]) in self.absent:
+            path = kept  # what is in it is not the host's, and stands in the way of whoever wants the name
         return (DELETE, path) if self.could_be_removed(path) else None
 
     def write(self, found: Found) -> Refusal | None:
@@ -276,9 +276,12 @@ class Onlooker:
         """Tell whether what was found only keeps its name from being made."""
         return found.name in self.absent_names and self.named(found) in self.absent
 
-    def is_in_cover(self, path: bytes) -> bool:
-        """Tell whether a path lies in a directory that only keeps its own name from being made."""
-        return path.rpartition(b"/")[0] in self.absent
+    def is_in_cover(self, directory: bytes, path: bytes) -> bool:
+        """Tell whether a path lies in a directory that only keeps its own name from being made.
+
+        If it is no mount, the host has put another one in its place, and mounts decide once that is covered.
+        """
+        return path.rpartition(b"/")[0] in self.absent and glance.is_mount(b"%b/." % directory)
 
     def named(self, found: Found) -> bytes:
         """Return the real path of the last name of a walk."""
