@@ -47,8 +47,8 @@ What everyday tools do behind the walls. `scripts/test-compatibility --write` ma
 - *refused by design*: why, and what to do.
 
 Registries, remotes and other hosts of the run are servers on loopback. Git has the setting that `stockade doctor`
-recommends (`safe.bareRepository=explicit`); without it, the name `refs` is taken in every directory. "From" says where a
-workflow started, "as" who ran it.
+recommends (`safe.bareRepository=explicit`); without it, the name `refs` is taken in every directory. "From" says where
+a workflow started, "as" who ran it.
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from catalog import WORKFLOWS
 from outcome_table import BROKEN, NOBODY, PAGE, UNTRIED, Results, read_outcomes, render
-from workflow import EMPTY, REPOSITORY, Workflow
+from workflow import EMPTY, PARTS, REPOSITORY, Workflow
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,3 +76,12 @@ def test_what_a_page_shows_can_be_read_back() -> None:
 def test_a_workflow_that_is_not_well_described(fields: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match="workflow"):
         Workflow(**({"name": "x", "part": "git", "steps": ("true",)} | fields))
+
+
+def test_the_scripts_know_the_parts() -> None:
+    scripts = PAGE.parents[1] / "scripts"
+    assert f"    {' | '.join(PARTS)})" in (scripts / "test-compatibility").read_text("utf-8")
+    table = (scripts / "system-packages").read_text("utf-8").partition("table='\n")[2].partition("\n'\n")[0]
+    purposes = {purpose for row in table.splitlines() for purpose in row.split()[1].split(",")}
+    assert purposes <= {"demo", "test", *PARTS}
+    assert {workflow.part for workflow in WORKFLOWS} == set(PARTS)
