@@ -46,8 +46,10 @@ HOSTILE = """
 import ctypes, mmap, os, platform, random, signal, sys, threading, time
 libc = ctypes.CDLL(None, use_errno=True)
 calls = [217, 78] if platform.machine() == "x86_64" else [61]
-page = mmap.mmap(-1, 65536)
+page = mmap.mmap(-1, 65536 + 4096)
 start = ctypes.addressof(ctypes.c_char.from_buffer(page))
+# What is written beyond the end must not hit memory of this program's own, which would end by a signal.
+libc.mprotect(ctypes.c_void_p(start + 65536), ctypes.c_size_t(4096), 0)
 until = time.monotonic() + 1.5
 shared = os.open(".", os.O_RDONLY)
 
