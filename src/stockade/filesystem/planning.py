@@ -10,8 +10,8 @@ the stricter one, and says so in a note:
 
 Looser than the verdicts in three ways, each until the next command starts: what a glob denies is covered only if
 it exists; so is a protected name in a writable tree that a command makes; and of a protected name that is missing only
-the usual spelling is kept from being made, not those in capitals. And in one more for as long as the rules are so: walls
-know places, not the ways to them. What is opened again behind a link that a deny names can be read by way of that link.
+the usual spelling is kept from being made, not those in capitals. And in one more way: walls know places, not the ways
+to them, so that what is opened again behind a link which a deny names can be read through that link.
 
 /proc and /dev are the sandbox's own and /sys is never writable, whatever the rules say.
 """
