@@ -124,6 +124,14 @@ def test_directories_for_what_is_lifted_are_made_and_go_again_if_nothing_is_in_t
     assert sorted(path.name for path in tmp_path.iterdir()) == ["kept", "used", "users"]
 
 
+def test_nothing_is_made_behind_a_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "link").symlink_to("elsewhere")
+    with pytest.raises(UnavailableError, match=r"cannot make .*/link/\.claude"):
+        Lookout().make([f"{tmp_path}/link/.claude"])
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+
+
 def test_a_directory_that_cannot_be_made_for_what_is_lifted_in_it_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(

@@ -7,6 +7,7 @@ with the first look at one that runs on.
 from __future__ import annotations
 
 import os
+from errno import ENOTDIR
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError, UnavailableError
@@ -45,7 +46,7 @@ class Lookout:
         #: The plan that was last found to have no repository left halfway.
         self._whole: Plan | None = None
         #: Directories that were missing, and are there for what is lifted in them.
-        self._made: list[str] = []
+        self._made: list[tuple[str, str]] = []
 
     # Before a command
 
@@ -103,15 +104,27 @@ class Lookout:
     def make(self, directories: Iterable[str]) -> None:
         """Make directories in which only some names are kept; one that is only kept itself becomes a real one."""
         for path in directories:
+            above, _, name = path.rpartition("/")
             try:
-                try:
-                    os.mkdir(path)
-                    self._made.append(path)
-                except FileExistsError:
-                    os.utime(path, follow_symlinks=False)
+                self._make(above, name)
             except OSError as error:
                 message = f"cannot make {escape(path)}, of which allowProtected lifts something: {error.strerror}"
                 raise UnavailableError(message, "make it yourself, or lift nothing in it") from error
+
+    def _make(self, above: str, name: str) -> None:
+        """Make one of them; a command of somebody's may have put a link in the way, which leads nowhere then."""
+        from stockade.filesystem.handle import Handle
+
+        handle = Handle.reach(above)
+        if handle is None:
+            raise NotADirectoryError(ENOTDIR, os.strerror(ENOTDIR))
+        with handle:
+            try:
+                os.mkdir(name, dir_fd=handle.fileno())
+            except FileExistsError:
+                os.utime(name, dir_fd=handle.fileno(), follow_symlinks=False)
+            else:
+                self._made.append((above, name))
 
     def take_touched(self) -> set[str]:
         """Return the paths that something happened to since this was asked last."""
@@ -198,8 +211,14 @@ class Lookout:
             self._scan.close()
             self._scan = None
         while self._made:
+            from stockade.filesystem.handle import Handle
+
+            above, name = self._made.pop()
             with suppress(OSError):
-                os.rmdir(self._made.pop())
+                handle = Handle.reach(above)
+                if handle is not None:
+                    with handle:
+                        os.rmdir(name, dir_fd=handle.fileno())
 
 
 def kept_for(directory: str) -> str:
