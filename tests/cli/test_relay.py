@@ -47,7 +47,10 @@ def test_a_command_killed_from_outside_gives_the_terminal_back(outside: Outside)
     before = outside.seat("true").modes()
     outside.appears("up")
     assert seat.is_raw()
-    (pid,) = (int(p) for p in os.listdir("/proc") if p.isdigit() and _command(p) == b"sleep\x003601\x00")
+    deadline = time.monotonic() + 30
+    while not (found := [int(p) for p in os.listdir("/proc") if p.isdigit() and _command(p) == b"sleep\x003601\x00"]):
+        assert time.monotonic() < deadline  # the shell is about to become it
+    (pid,) = found
     os.kill(pid, signal.SIGKILL)
     assert seat.status() == 137
     assert seat.modes() == before

@@ -316,7 +316,7 @@ def test_a_lock_that_asks_for_each_command_is_undone_by_no_rule(stage: Stage, ru
 
 @pytest.mark.parametrize("there", [False, True], ids=["no folder", "folder"])
 def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage, *, there: bool) -> None:
-    """It is written at once, unless the folder is there: then the missing file is held as long as a command runs."""
+    """It is written at once, whether the folder is there or not: the host can write what commands cannot."""
     person = Person(ApprovalAnswer(ApprovalChoice.ALWAYS, ("id:*",)))
     local = stage.project / ".stockade" / "settings.local.json"
     kept = {"permissions": {"allow": ["Bash(id:*)"]}}
@@ -328,11 +328,10 @@ def test_an_answer_is_kept_though_a_command_runs_inside(stage: Stage, *, there: 
         await tool.run(ShellCall(tries, run_in_background=True))
         call = ShellCall("id -u", dangerously_disable_sandbox=True)
         first = await tool.run(call)
-        waits = "the answer holds for this session, and is written when no command runs inside"
-        assert first.notes == (waits if there else f"kept in {local}: allowed from now on: Bash(id:*)",)
+        assert first.notes == (f"kept in {local}: allowed from now on: Bash(id:*)",)
         assert (await tool.run(call)).approval.by == "allow rule"
         assert (await tool.child("helper").run(ShellCall("id -g"))).approval.by == "allow rule"
-        assert there or json.loads(local.read_text()) == kept
+        assert json.loads(local.read_text()) == kept
         assert (await tool.run(ShellCall(f"echo {{}} > {local}"))).exit_code != 0
 
     stage.play(script, person)

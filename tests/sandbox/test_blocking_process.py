@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import time
 from typing import TYPE_CHECKING
@@ -116,3 +117,12 @@ def test_nothing_is_left_open(sandbox: BlockingSandbox) -> None:
         with sandbox.spawn("true", stdin=PIPE), sandbox.spawn("true", pty=True):
             pass
     assert held() == before
+
+
+def test_a_signal_is_never_lost_at_whatever_moment_it_comes(sandbox: BlockingSandbox) -> None:
+    chance = random.Random(7)  # noqa: S311 - no secret
+    for _ in range(150):
+        with sandbox.spawn(["sleep", "3605"]) as process:
+            time.sleep(chance.random() / 500)  # while it comes up, or just after
+            process.signal(signal.SIGQUIT)
+            assert process.wait(30).signal == signal.SIGQUIT

@@ -16,8 +16,11 @@ import fcntl
 import os
 import resource
 from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it makes enumerations
+    SIG_BLOCK,
     SIG_DFL,
     SIG_IGN,
+    SIG_SETMASK,
+    SIGCHLD,
     SIGCONT,
     SIGHUP,
     SIGINT,
@@ -27,7 +30,9 @@ from _signal import (  # type: ignore[import-not-found] # signal costs 3 ms: it 
     SIGTTIN,
     SIGTTOU,
     SIGXFSZ,
+    pthread_sigmask,
     signal,
+    sigwait,
 )
 from errno import EACCES, EBUSY, EMFILE, ENOENT, ENOTDIR
 
@@ -55,6 +60,9 @@ if TYPE_CHECKING:
 
 CHANNEL = 3
 WAKE = SIGTERM
+#: What this process waits for. They are blocked, and so stay until they are asked for: one that a handler took just
+#: before a wait would not end it. Blocked ones are kept even for process 1.
+_HEARD = (WAKE, SIGCHLD, SIGHUP)
 _IGNORED_BY_PYTHON = (SIGPIPE, SIGXFSZ)
 _STREAMS = 3
 _DEFAULT_PATH = b"/usr/local/bin:/usr/bin:/bin"
@@ -296,7 +304,7 @@ class _Command:
             with _Step(b"landlock"):
                 landlock.restrict(self.rules, self.setting.rights, self.streams)
         signal(SIGINT, SIG_DFL)
-        signal(WAKE, self.forward_signals)
+        pthread_sigmask(SIG_BLOCK, _HEARD)
         kernel.close_on_exec_from(CHANNEL)
         if self.run.flags & TERMINAL:
             with _Step(b"terminal"):
@@ -328,19 +336,18 @@ class _Command:
         kernel.claim_terminal(terminal)
         if not all(map(os.isatty, self.streams)):
             self.behind = fcntl.fcntl(terminal, fcntl.F_DUPFD_CLOEXEC, self.top + 1)
-        signal(SIGHUP, self.hang_up)
 
-    def hang_up(self, *_: object) -> None:
+    def hang_up(self) -> None:
         """Pass on that the terminal is gone, which the kernel tells the leader of the session alone."""
-        for number in (SIGHUP, SIGCONT) if self.pid else ():
+        for number in (SIGHUP, SIGCONT) if self.run.flags & TERMINAL else ():
             try:
                 os.killpg(self.pid, number)
             except ProcessLookupError:
                 return
 
-    def forward_signals(self, *_: object) -> None:
+    def forward_signals(self) -> None:
         """Pass on what the launcher has sent to the command's group; a wake-up from inside finds nothing."""
-        while self.pid and (packet := self.channel.receive(wait=False)) is not None:
+        while (packet := self.channel.receive(wait=False)) is not None:
             number = read_signal(packet)
             try:
                 if number in {SIGSTOP, SIGCONT} and not self.run.flags & TERMINAL:
@@ -408,7 +415,7 @@ class _Command:
     def become(self, program: bytes) -> None:
         """Turn this process into the command."""
         terminal = self.run.flags & TERMINAL
-        for number in (*_IGNORED_BY_PYTHON, WAKE, SIGHUP):
+        for number in _IGNORED_BY_PYTHON:
             signal(number, SIG_DFL)
         for number, descriptor in self.targets():
             os.dup2(descriptor, number)
@@ -426,6 +433,7 @@ class _Command:
             most = value + 1 if kind == resource.RLIMIT_CPU else value
             allowed = (value, most) if hardest == resource.RLIM_INFINITY else (min(value, hardest), min(most, hardest))
             resource.setrlimit(kind, allowed)
+        pthread_sigmask(SIG_SETMASK, ())
         os.execve(program, self.run.argv, self.run.environment)  # noqa: S606 - to run it is the purpose
 
     def come_forward(self, number: int) -> bool:
@@ -438,18 +446,29 @@ class _Command:
         os.killpg(self.pid, SIGCONT)
         return True
 
+    def listen(self) -> None:
+        """Wait until a process ended or stopped, or somebody has something to say."""
+        came = sigwait(_HEARD)
+        if came == WAKE:
+            self.forward_signals()
+        elif came == SIGHUP:
+            self.hang_up()
+
     def reap(self, number: int) -> Ended:
         """Wait for the command, burying orphans meanwhile; the last report is true for all of them."""
         user = system = memory = status = 0
         ended = False
-        waiting = os.WUNTRACED if self.run.flags & TERMINAL else 0
+        options = os.WNOHANG | (os.WUNTRACED if self.run.flags & TERMINAL else 0)
         while True:
             try:
-                pid, result, usage = os.wait4(-1, os.WNOHANG if ended else waiting)
+                pid, result, usage = os.wait4(-1, options)
             except ChildProcessError:
                 return Ended(status, user, system, memory, alone=True)
             if pid == 0:
-                return Ended(status, user, system, memory, alone=False)
+                if ended:
+                    return Ended(status, user, system, memory, alone=False)
+                self.listen()
+                continue
             if os.WIFSTOPPED(result):
                 if pid == self.pid:
                     came = self.come_forward(os.WSTOPSIG(result))
