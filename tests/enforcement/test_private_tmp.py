@@ -333,14 +333,14 @@ def test_a_command_cannot_pass_its_own_socket_for_a_listed_one_of_the_host(host:
         greeter.start()
         script = (
             "import os, socket, sys\n"
-            "def reach(path):\n"
+            "def reach(path, patience=20):\n"
             "    with socket.socket(socket.AF_UNIX) as end:\n"
-            "        end.settimeout(20)\n"
+            "        end.settimeout(patience)\n"
             "        try: end.connect(path); return end.recv(9)\n"
             "        except OSError as error: return type(error).__name__\n"
             "path, closed = sys.argv[1:]\n"
             "print(reach(path), reach(closed))\n"
-            "os.rename(path, path + '.old'); os.rename(closed, path); print(reach(path) != b'')\n"
+            "os.rename(path, path + '.old'); os.rename(closed, path); print(reach(path, 1) != b'')\n"
         )
         done = _python(host.sandbox(network__allowUnixSockets=(path,)), script, path, f"{host.folder}/closed")
         assert done.stdout.splitlines()[0] == b"b'host' PermissionError", done.stdout + done.stderr
