@@ -15,7 +15,7 @@ Signature: TypeAlias = "tuple[int, int, int, int, int]"
 
 _LIST: Final = "/objects/info/alternates"
 #: So many lists are asked for by one look, if others told of every other change: each takes two microseconds.
-_AT_ONCE: Final = 20
+_AT_ONCE: Final = 6
 #: Nanoseconds; the clock of file systems has ticks of up to ten milliseconds.
 _TICK: Final = 20_000_000
 
