@@ -17,8 +17,8 @@ from stockade.network.outlet import Outlet
 from stockade.network.proxy import Proxy
 from stockade.network.resolver import Resolver
 from stockade.network.route import Router
-from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 

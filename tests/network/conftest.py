@@ -19,8 +19,8 @@ from stockade.network.outlet import Outlet
 from stockade.network.resolver import Resolver, ResolverLimits
 from stockade.network.route import Router
 from stockade.network.upstream import Upstreams
-from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from stockade.network import arrival
 from stockade.network.credentials import Entrance, Tokens
 from stockade.network.limits import ProxyLimits
 from stockade.network.proxy import Proxy
-from stockade.policy.decision import NetworkRules
+from stockade.policy.network_rules import NetworkRules
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -18,7 +18,8 @@ from stockade.network.dns import (
     frame,
     read_query,
 )
-from stockade.policy.decision import NetworkRules, Reason, decide
+from stockade.policy.decision import Reason, decide
+from stockade.policy.network_rules import NetworkRules
 
 NAME = b"\x07ExAmple\x03com\0"
 QUESTION = NAME + b"\0\x01\0\x01"

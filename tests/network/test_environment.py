@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 
 from stockade.errors import InvalidTextError
 from stockade.network import ssh_proxy_command
-from stockade.network.environment import DIRECT, Credential, ProxyPorts, proxy_variables
+from stockade.network.environment import (
+    _SSH_VARIABLE,
+    DIRECT,
+    Credential,
+    ProxyPorts,
+    _ssh_command,
+    proxy_variables,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -149,3 +156,8 @@ def test_ssh_asks_the_proxy_and_shows_its_refusal(tmp_path: Path) -> None:
     assert heard == [request + b"Proxy-Authorization: Basic Yzc6dG9rLWVuXzE=\r\n\r\n"]
     assert "stockade: no rule allows a.example:2222" in ran.stderr.splitlines()
     assert ran.returncode == 255
+
+
+def test_the_program_for_ssh_is_there_and_reads_the_variable_that_is_set() -> None:
+    assert _SSH_VARIABLE == ssh_proxy_command.VARIABLE
+    assert _ssh_command("ssh", "python").count(ssh_proxy_command.__file__) == 1

@@ -7,10 +7,11 @@ import pytest
 
 from stockade.errors import UnavailableError
 from stockade.network.gate import Answer, Ask, AskingLimits, Choice, Gate
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict
+from stockade.policy.decision import NetworkDecision, Reason, Verdict
 from stockade.policy.destination import Destination
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:

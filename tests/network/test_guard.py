@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from stockade.errors import UnavailableError
 from stockade.network.guard import Checked, Danger, check, danger, danger_of_name, opened
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide
+from stockade.policy.decision import NetworkDecision, Reason, Verdict, decide
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host, HostKind
+from stockade.policy.network_rules import NetworkRules
 from stockade.policy.port import Port
 from stockade.settings.layer import Layer, Origin, Sourced
 

@@ -3,8 +3,8 @@ from __future__ import annotations
 import pytest
 
 from stockade.network.host_port import host_ports
-from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 USER = Origin(Layer.USER, "settings.json")

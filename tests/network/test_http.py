@@ -34,8 +34,9 @@ from stockade.network.http_message import (
     TunnelRequested,
 )
 from stockade.network.refusal import Cause, bad_request, by_policy, unauthenticated
-from stockade.policy.decision import NetworkRules, Reason, decide
+from stockade.policy.decision import Reason, decide
 from stockade.policy.destination import Destination
+from stockade.policy.network_rules import NetworkRules
 from stockade.value import Value
 
 

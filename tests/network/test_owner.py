@@ -10,7 +10,8 @@ from stockade.network.gate import Answer, Choice
 from stockade.network.link import Link
 from stockade.network.owner import Owner
 from stockade.network.proxy_message import REFUSED, Question, Refused, Withdrawn
-from stockade.policy.decision import NetworkRules, decide
+from stockade.policy.decision import decide
+from stockade.policy.network_rules import NetworkRules
 
 if TYPE_CHECKING:
     from tests.network.conftest import Play, World

@@ -11,8 +11,9 @@ from stockade.network import proxy_message
 from stockade.network.environment import Credential
 from stockade.network.link import Message
 from stockade.network.proxy_message import Listeners, ProxySettings, Question, Refused, Withdrawn
-from stockade.policy.decision import NetworkRules, Reason, decide
+from stockade.policy.decision import Reason, decide
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:

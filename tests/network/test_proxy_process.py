@@ -35,8 +35,8 @@ from stockade.network.proxy_process import (
     _environment,
     package_path,
 )
-from stockade.policy.decision import NetworkRules
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:

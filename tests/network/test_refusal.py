@@ -16,9 +16,10 @@ from stockade.network.refusal import (
     unauthenticated,
     unreachable,
 )
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, decide
+from stockade.policy.decision import NetworkDecision, Reason, decide
 from stockade.policy.destination import Destination
 from stockade.policy.domain_pattern import DomainPattern
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 USER = Origin(Layer.USER, "~/.stockade/settings.json", "$.sandbox.network.deniedDomains[0]")

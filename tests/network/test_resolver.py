@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from stockade.network.failure import ConnectError, Failure
 from stockade.network.gate import Gate
 from stockade.network.resolver import Resolver, ResolverLimits, system_lookup
-from stockade.policy.decision import NetworkRules, Reason
+from stockade.policy.decision import Reason
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 
 if TYPE_CHECKING:

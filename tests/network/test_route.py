@@ -10,10 +10,11 @@ from stockade.network.gate import Gate
 from stockade.network.resolver import Resolver
 from stockade.network.route import Route, Router
 from stockade.network.upstream import Upstream, Upstreams
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason
+from stockade.policy.decision import NetworkDecision, Reason
 from stockade.policy.destination import Destination
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host
+from stockade.policy.network_rules import NetworkRules
 from stockade.policy.port import Port
 from stockade.settings.layer import Layer, Origin, Sourced
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from stockade.network.server_name import Hello, Malformed, read_hello
-from stockade.policy.decision import NetworkRules, Reason, decide
+from stockade.policy.decision import Reason, decide
+from stockade.policy.network_rules import NetworkRules
 
 
 def vector(data: bytes, size: int = 2) -> bytes:

@@ -21,7 +21,8 @@ from stockade.network.socks import (
     Reply,
     SocksConversation,
 )
-from stockade.policy.decision import NetworkRules, Reason, decide
+from stockade.policy.decision import Reason, decide
+from stockade.policy.network_rules import NetworkRules
 
 Step: TypeAlias = bytes | Event | Command
 

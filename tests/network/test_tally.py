@@ -4,7 +4,8 @@ import asyncio
 from typing import TYPE_CHECKING
 
 from stockade.network.tally import Tally
-from stockade.policy.decision import NetworkDecision, NetworkRules, decide
+from stockade.policy.decision import NetworkDecision, decide
+from stockade.policy.network_rules import NetworkRules
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

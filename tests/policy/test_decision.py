@@ -4,10 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide
+from stockade.policy.decision import NetworkDecision, Reason, Verdict, decide
 from stockade.policy.destination import Destination
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host
+from stockade.policy.network_rules import NetworkRules
 from stockade.policy.port import Port
 from stockade.settings.catalog import ALLOWED_DOMAINS
 from stockade.settings.layer import Layer, Origin, Sourced

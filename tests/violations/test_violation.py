@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from stockade.escape import visible
 from stockade.policy import file_remedy
-from stockade.policy.decision import NetworkRules, decide
+from stockade.policy.decision import decide
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.files import Access, FileVerdict, Reason
+from stockade.policy.network_rules import NetworkRules
 from stockade.policy.path_pattern import PathPattern
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.violations.violation import LONGEST_LINE, Occasion, Operation, Violation

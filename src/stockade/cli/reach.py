@@ -15,8 +15,8 @@ from stockade.value import Value
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from stockade.policy.decision import NetworkRules
     from stockade.policy.model import SandboxPolicy
+    from stockade.policy.network_rules import NetworkRules
 
 
 class Reach(Value):

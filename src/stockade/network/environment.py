@@ -21,11 +21,11 @@ Source of truth: the manual of each program; for the lower-case-only readers: cu
 
 from __future__ import annotations
 
+import os
 import sys
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
-from stockade.network import ssh_proxy_command
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -36,6 +36,8 @@ _SAFE: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz01
 #: Reached without a proxy: the session's own localhost.
 DIRECT: Final = ("localhost", ".localhost", "127.0.0.1", "127.0.0.0/8", "::1")
 _HTTP_VARIABLES: Final = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "GRPC_PROXY")
+#: ``VARIABLE`` of ``ssh_proxy_command``, a program of its own that nothing here needs to load.
+_SSH_VARIABLE: Final = "STOCKADE_PROXY"
 _OWN_HTTP_VARIABLES: Final = (
     "CARGO_HTTP_PROXY",
     "PIP_PROXY",
@@ -43,7 +45,7 @@ _OWN_HTTP_VARIABLES: Final = (
     "YARN_HTTPS_PROXY",
     "npm_config_https_proxy",
     "npm_config_proxy",
-    ssh_proxy_command.VARIABLE,
+    _SSH_VARIABLE,
 )
 _SHELL_SAFE: Final = _SAFE | frozenset("/.,:=+@")
 
@@ -130,7 +132,7 @@ def _java_options(ports: ProxyPorts, before: str) -> str:
 
 def _ssh_command(ssh: str, python: str) -> str:
     """Return how git starts ssh: a shell reads it, ssh reads the option in it, and another shell what that says."""
-    script = ssh_proxy_command.__file__
+    script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "ssh_proxy_command.py")
     words = " ".join(_quoted(word.replace("%", "%%")) for word in (python, "-I", "-S", script))
     return f"{ssh} -o {_quoted(f'ProxyCommand={words} %h %p')}"
 

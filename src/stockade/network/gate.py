@@ -30,7 +30,7 @@ from enum import Enum
 from stockade.annotation import TYPE_CHECKING, Final, TypeAlias
 from stockade.errors import StockadeError
 from stockade.network.guard import Checked, check, unjudged
-from stockade.policy.decision import NetworkDecision, NetworkRules, Verdict, decide, decide_destination
+from stockade.policy.decision import NetworkDecision, Verdict, decide, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import HostKind
 from stockade.policy.port import Port
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
 
     from stockade.policy.host import Host
+    from stockade.policy.network_rules import NetworkRules
 
 _MINUTE: Final = 60.0
 _HTTPS: Final = 443

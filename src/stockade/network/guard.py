@@ -30,7 +30,7 @@ from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import StockadeError
-from stockade.policy.decision import NetworkDecision, NetworkRules, Reason, Verdict, decide_destination
+from stockade.policy.decision import NetworkDecision, Reason, Verdict, decide_destination
 from stockade.policy.destination import Destination
 from stockade.policy.host import Host, HostKind
 from stockade.value import Value
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Set as AbstractSet
 
+    from stockade.policy.network_rules import NetworkRules
     from stockade.policy.port import Port
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from stockade.policy.decision import NetworkRules
+    from stockade.policy.network_rules import NetworkRules
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
 

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from stockade.network.route import Route, Router
     from stockade.network.tally import Report
     from stockade.network.upstream import Upstream
-    from stockade.policy.decision import NetworkRules
     from stockade.policy.destination import Destination
+    from stockade.policy.network_rules import NetworkRules
 
 
 class Opened:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from stockade.network.limits import Admissions, ProxyLimits
     from stockade.network.outlet import Outlet
     from stockade.network.service import Visit
-    from stockade.policy.decision import NetworkRules
+    from stockade.policy.network_rules import NetworkRules
 
 
 class Proxy:

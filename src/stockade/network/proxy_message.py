@@ -13,9 +13,10 @@ from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import legible
 from stockade.network.environment import Credential
 from stockade.network.link import Message, pack, unpack
-from stockade.policy.decision import NetworkRules, Reason
+from stockade.policy.decision import Reason
 from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.host import Host
+from stockade.policy.network_rules import NetworkRules
 from stockade.settings.layer import Layer, Origin, Sourced
 from stockade.value import Value
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stockade.network.environment import Credential
-    from stockade.policy.decision import NetworkRules
+    from stockade.policy.network_rules import NetworkRules
 
 __all__ = ["Listeners", "News", "ProxyProcess", "ProxySettings", "Question", "Refused", "Withdrawn"]
 

@@ -19,12 +19,10 @@ import sys
 from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.errors import InvalidTextError, SettingsError
 from stockade.escape import escape
-from stockade.policy import file_remedy
-from stockade.policy.decision import NetworkRules
-from stockade.policy.domain_pattern import DomainPattern
 from stockade.policy.files import PRIVATE_PLACE, FileRules
 from stockade.policy.installation import own_places
 from stockade.policy.model import CommandRules, Mode, SandboxPolicy, Sockets
+from stockade.policy.network_rules import NetworkRules
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of
 from stockade.policy.protected import reaches
 from stockade.policy.protected_names import OWN
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from stockade.policy.command_pattern import CommandPattern
+    from stockade.policy.domain_pattern import DomainPattern
     from stockade.policy.rule import Rule
     from stockade.settings.catalog import Key, Texts
     from stockade.settings.merge import Settings
@@ -176,7 +175,7 @@ class _Reader:
 
     def domains(self, key: Key[Texts]) -> tuple[Sourced[DomainPattern], ...]:
         deny = key is catalog.DENIED_DOMAINS
-        return self._each(self._settings.items(key), lambda item: DomainPattern.parse(item.value, deny=deny))
+        return self._each(self._settings.items(key), lambda item: _domain_pattern(item.value, deny=deny))
 
     def exclusions(self, key: Key[Texts]) -> tuple[Sourced[CommandPattern], ...]:
         return self._each(self._settings.items(key), lambda item: _exclusion(item.value))
@@ -322,6 +321,8 @@ def _closed(cwd: str, home: str, write_allow: Iterable[Sourced[PathPattern]]) ->
     """Return why a working directory is not writable that holds the home; empty if a setting opens it."""
     if _covers(write_allow, cwd):
         return ""
+    from stockade.policy import file_remedy
+
     return file_remedy.for_closed(cwd, is_home=holds(home, cwd))
 
 
@@ -357,7 +358,11 @@ def _closed_within(cwd: str, name: str, path: str, write_allow: Iterable[Sourced
     covering = [rule.value for rule in write_allow if _covers((rule,), cwd)]
     is_wide = any(not one.is_glob and not is_at_or_below(one.path, path) for one in covering)
     is_named = any(is_at_or_below(one.static_prefix, path) for one in covering)
-    return "" if is_named and not is_wide else file_remedy.for_closed_within(cwd, name, lifting=is_wide)
+    if is_named and not is_wide:
+        return ""
+    from stockade.policy import file_remedy
+
+    return file_remedy.for_closed_within(cwd, name, lifting=is_wide)
 
 
 def _covers(rules: Iterable[Sourced[PathPattern]], place: str) -> bool:
@@ -398,8 +403,14 @@ def _domain(rule: Rule, *, deny: bool) -> DomainPattern | None:
         return None
     if rule.content is None:
         # As with `Edit`: allowed, it concerns an agent's own tool; denied, it closes the network.
-        return DomainPattern.parse("*", deny=True) if deny else None
-    return None if rule.domain is None else DomainPattern.parse(rule.domain, deny=deny)
+        return _domain_pattern("*", deny=True) if deny else None
+    return None if rule.domain is None else _domain_pattern(rule.domain, deny=deny)
+
+
+def _domain_pattern(text: str, *, deny: bool) -> DomainPattern:
+    from stockade.policy.domain_pattern import DomainPattern  # most runs reach nothing
+
+    return DomainPattern.parse(text, deny=deny)
 
 
 def _is_policys_home(item: Sourced[object]) -> bool:

@@ -24,6 +24,7 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.policy.domain_pattern import DomainPattern
+    from stockade.policy.network_rules import NetworkRules
 
 _ALLOWED_KEY: Final = "sandbox.network.allowedDomains"
 _WEB_PORTS: Final = (80, 443)
@@ -68,13 +69,6 @@ _VERDICTS: Final = {
     Reason.ANSWERED_YES: Verdict.ALLOW,
     Reason.ASK: Verdict.ASK,
 }
-
-
-class NetworkRules(Value):
-    """The rules on domains, with who set them."""
-
-    allowed: tuple[Sourced[DomainPattern], ...] = ()
-    denied: tuple[Sourced[DomainPattern], ...] = ()
 
 
 class NetworkDecision(Value):

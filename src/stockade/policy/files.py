@@ -28,7 +28,6 @@ from __future__ import annotations
 from stockade.annotation import TYPE_CHECKING, Final, TypeVar
 from stockade.enumeration import Enum
 from stockade.escape import escape
-from stockade.policy import file_remedy
 from stockade.policy.git_link import GitLink, git_link_at
 from stockade.policy.git_repository import led_to, takes_bare
 from stockade.policy.path_pattern import PathPattern, is_at_or_below, joined, names_of, spelled
@@ -205,6 +204,8 @@ class Ground(Value):
         trail = follow(asked, places)
         verdict = FileVerdict(False, access, asked, trail.place, Reason.UNRESOLVABLE)
         if trail.looped:
+            from stockade.policy import file_remedy  # words are for those who are refused
+
             return verdict.but(remedy=file_remedy.for_loop(trail.place))
         read = self._read(trail, verdict)
         if access is Access.READ:
@@ -222,6 +223,8 @@ class Ground(Value):
         for view in (*(step.spelling for step in trail.steps), trail.place):
             holding = self._holding_deny(view)
             if holding is not None:
+                from stockade.policy import file_remedy
+
                 reach, depth = holding
                 remedy = file_remedy.for_read_deny(reach.rule, view, below=depth < len(names_of(view)))
                 return verdict.but(reason=Reason.DENIED_READ, rule=reach.rule, remedy=remedy)
@@ -245,12 +248,16 @@ class Ground(Value):
     def _write(self, trail: Trail, verdict: FileVerdict, places: Places) -> FileVerdict:
         denied = self._write_deny(trail)
         if denied is not None:
+            from stockade.policy import file_remedy
+
             remedy = file_remedy.for_deny(denied.rule, "sandbox.filesystem.denyWrite")
             return verdict.but(reason=Reason.DENIED_WRITE, rule=denied.rule, remedy=remedy)
         store = self._store_of(trail.place)
         if self.root_of(trail.place) is None and store is None:
             if self.is_private(trail.place):
                 return self._holds_denied(trail.place, verdict) or verdict.but(allowed=True, reason=Reason.PRIVATE)
+            from stockade.policy import file_remedy
+
             barred = protected_by(trail.place, trail.place, self.search, places)
             remedy = file_remedy.for_outside(trail.place, barred, self.search.homes)
             return verdict.but(reason=Reason.OUTSIDE_WRITABLE, remedy=remedy)
@@ -281,6 +288,8 @@ class Ground(Value):
     def _refused_in_root(self, place: str, verdict: FileVerdict, places: Places) -> FileVerdict | None:
         protection = self._protection(place, places)
         if protection is not None:
+            from stockade.policy import file_remedy
+
             protection = meant(protection, place)
             name, remedy = protection.name, file_remedy.for_protection(protection)
             return verdict.but(reason=Reason.PROTECTED, protected_name=name, remedy=remedy)
@@ -293,6 +302,8 @@ class Ground(Value):
     def _holds_denied(self, place: str, verdict: FileVerdict) -> FileVerdict | None:
         for reach in (*self.write_deny, *self.read_deny):
             if reach.missing is not None and is_at_or_below(place, reach.missing):
+                from stockade.policy import file_remedy
+
                 remedy = file_remedy.for_missing(reach.rule, reach.missing)
                 return verdict.but(reason=Reason.HOLDS_DENIED, rule=reach.rule, remedy=remedy)
         return None

@@ -11,8 +11,8 @@ from stockade.value import Value
 
 if TYPE_CHECKING:
     from stockade.policy.command_pattern import CommandPattern
-    from stockade.policy.decision import NetworkRules
     from stockade.policy.files import FileRules
+    from stockade.policy.network_rules import NetworkRules
     from stockade.policy.path_pattern import PathPattern
     from stockade.settings.layer import Sourced
 

@@ -20,7 +20,6 @@ from stockade.platforms.walls import require_outside
 from stockade.sandbox import shell
 from stockade.sandbox.environment import Environment
 from stockade.sandbox.following import Following, live_policy
-from stockade.sandbox.group import Group
 from stockade.sandbox.limits import Limit, Limits
 from stockade.sandbox.network import Network
 from stockade.sandbox.plumbing import require_pipe, require_streams
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from stockade.policy.live import LivePolicy
     from stockade.policy.model import SandboxPolicy
     from stockade.sandbox.asker import Asker
+    from stockade.sandbox.group import Group
     from stockade.sandbox.record import Record
     from stockade.sandbox.wrapped import Wrapped
     from stockade.violations.store import Violations
@@ -272,7 +272,11 @@ class Session:
         credential, proxies = self._opened(self._network).admit(command_id)
         variables = self._environment.variables(self.temporary, proxies, env)
         held = limits.over(self.limits)
-        group = Group.make(held)
+        group = None
+        if held.memory is not None or held.processes is not None:
+            from stockade.sandbox.group import Group
+
+            group = Group.make(held)
         launch = Launch(
             argv=shell.argv(command, variables),
             environment=variables,

@@ -19,7 +19,6 @@ from stockade.settings.flat import flat_path, is_flat, is_mixed, unflatten
 from stockade.settings.foreign import Standing, standing
 from stockade.settings.json_text import JsonObject, member, parse, shown
 from stockade.settings.problem import Problem
-from stockade.settings.unknown_key import advise
 from stockade.value import Value
 
 if TYPE_CHECKING:
@@ -142,6 +141,8 @@ class _Reader:
             if where is Standing.NOT_ENFORCED:
                 self.warnings.append(f"{escape(self.file)}: {path} is not enforced by Stockade")
             return
+        from stockade.settings.unknown_key import advise
+
         self._problem(path, "is not a setting", advise(name, section))
 
     def _setting(self, key: Key[object], raw: object) -> None:

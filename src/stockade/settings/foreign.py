@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from stockade.annotation import Final
 from stockade.enumeration import Enum
-from stockade.settings.unknown_key import is_misplaced, is_misspelling
 
 
 class Standing(Enum):
@@ -53,6 +52,8 @@ KNOWN: Final = SILENT | {
 
 def standing(name: str, section: str) -> Standing:
     """Return whose an unknown key is, in a section of a foreign file ("" for its top level)."""
+    from stockade.settings.unknown_key import is_misplaced, is_misspelling
+
     full = f"{section}.{name}"
     if not section:  # nearly everything there is theirs, so only "permisions" and the like are suspect
         return Standing.OURS if is_misspelling(name, section) else Standing.HARMLESS
