@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
 # Whoever started the tests (nohup, say) may have had a signal ignored, which every command would inherit.
-for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+for _number in (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.SIG_DFL)
 
