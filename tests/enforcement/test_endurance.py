@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 COMMANDS = int(os.environ.get("STOCKADE_ENDURANCE", "1000"))
 #: Enough for caches and the interpreter's arenas to have come to rest.
 WARM_UP = 100
+#: As much room for descriptors as eight commands at a time may need at some moment; a leak takes several times that.
+_USUAL_ROOM = 128
 #: A launcher keeps some copies of its mounts for the next commands, more or fewer as they come.
 MORE_DESCRIPTORS = 10
 #: Less than a process more, and with thousands of commands less than a few hundred bytes for each.
@@ -91,7 +93,8 @@ def _descriptors(pid: int) -> int:
     try:
         return len(os.listdir(f"/proc/{pid}/fd"))
     except PermissionError:
-        return _status(pid, "FDSize")
+        # The room that its table has ever had. On a busy machine many commands are on their way out at the same moment.
+        return max(_USUAL_ROOM, _status(pid, "FDSize"))
 
 
 _others: set[int] = set()
