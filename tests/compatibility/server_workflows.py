@@ -148,7 +148,7 @@ SERVERS = (
         ("curl -sS --unix-socket {home}/docker.sock http://docker/version",),
         before="python3 -c 'import socket,sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])' {home}/docker.sock",
         homes=("docker.sock",),
-        refused="the daemon obeys whoever reaches its socket, and starts what it is told outside the walls; "
+        refused="the daemon obeys every program that reaches its socket, and starts containers outside the walls; "
         "run `docker` yourself, put it into `excludedCommands`, or name the socket with `--allow-unix-socket`",
         says="[Pp]ermission denied|refused|Couldn't connect|Could not connect",
     ),

@@ -253,7 +253,7 @@ SYSTEM = (
         "system",
         ("echo '* * * * * true' | crontab -",),
         needs=("crontab",),
-        refused="what it is told would run outside the walls, later; edit it yourself",
+        refused="cron would run it outside the walls, later; edit it yourself",
         says="[Rr]ead-only|[Pp]ermission|not allowed|mkstemp|denied",
     ),
     Workflow(

@@ -19,7 +19,8 @@ import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
-from stockade.filesystem.finding import Memo, signature_of, unseen
+from stockade.filesystem.finding import Memo, unseen
+from stockade.filesystem.signature import TICK, signature_of
 from stockade.placeholder import STAGE
 from stockade.policy.protected_names import OBEYED, UNSEARCHED
 from stockade.value import Value
@@ -39,8 +40,6 @@ _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 _MOST: Final = 200_000
 #: So many known repositories are searched for links by one look, if others told of every other change.
 _AT_ONCE: Final = 6
-#: Nanoseconds; the clock of file systems has ticks of up to ten milliseconds.
-_TICK: Final = 20_000_000
 #: Git writes elsewhere in a repository, or they are looked at by themselves.
 UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAGE})
 
@@ -321,7 +320,7 @@ def has_links(store: str, known: dict[str, int]) -> bool:
     ``known`` are the directories that were searched before, each with the time of its last change: those that have
     not changed since are not searched again. A change in the same tick of the clock would not show.
     """
-    old = time.time_ns() - _TICK
+    old = time.time_ns() - TICK
     todo = list(known) or [store]
     while todo:
         here = todo.pop()

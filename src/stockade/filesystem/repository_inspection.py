@@ -19,9 +19,10 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
-from stockade.filesystem.finding import Finding, signature_of
+from stockade.filesystem.finding import Finding
 from stockade.filesystem.handle import Handle
 from stockade.filesystem.repository_links import look_at_objects, look_at_written
+from stockade.filesystem.signature import signature_of
 from stockade.policy.git_config import read
 from stockade.policy.git_index import GitIndexError, gitlinks
 from stockade.policy.git_judgement import (

@@ -42,7 +42,7 @@ class Outcome(Value):
     ``status`` is that of wait(2). Where the command could not be started at all, ``failure`` says why in one
     line, ``error`` is the kernel's number, and ``status`` is what a shell gives if it was for the program itself:
     126 or 127. A failure with a status of 0: it was started, and the walls around it were lost. A command
-    on a terminal is told of before it ends, too: when it has ``started``, and when it was ``stopped``, as by Ctrl-Z.
+    on a terminal has outcomes before it ends, too: when it has ``started``, and when it was ``stopped``, as by Ctrl-Z.
     """
 
     ticket: int

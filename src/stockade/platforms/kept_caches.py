@@ -19,12 +19,11 @@ from stockade.platforms.private_cache import (
     FLAGS,
     caches_directory,
     folders,
-    is_still,
     project_of,
     require,
     user_caches,
 )
-from stockade.platforms.temporary import remove_tree
+from stockade.platforms.temporary import is_still, remove_tree
 from stockade.suppress import suppress
 from stockade.value import Value
 

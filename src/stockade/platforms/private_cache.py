@@ -25,6 +25,7 @@ import time
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import UnavailableError
 from stockade.escape import escape
+from stockade.platforms.temporary import is_still
 from stockade.suppress import suppress
 
 if TYPE_CHECKING:
@@ -193,15 +194,6 @@ def _locked(path: str, project: str) -> int | None:
             raise
         os.close(descriptor)
     return None
-
-
-def is_still(path: str, descriptor: int) -> bool:
-    """Tell whether a name still leads to a directory that is held open."""
-    try:
-        named, held = os.lstat(path), os.fstat(descriptor)
-    except OSError:
-        return False
-    return (named.st_dev, named.st_ino) == (held.st_dev, held.st_ino)
 
 
 def _is_of(directory: int, project: str) -> bool:

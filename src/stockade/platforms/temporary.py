@@ -115,13 +115,14 @@ def _make_locked(path: str) -> int | None:
         raise
     with suppress(OSError):
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        if _is_still(path, descriptor):
+        if is_still(path, descriptor):
             return descriptor
     os.close(descriptor)
     return None
 
 
-def _is_still(path: str, descriptor: int) -> bool:
+def is_still(path: str, descriptor: int) -> bool:
+    """Tell whether a name still leads to a directory that is held open."""
     try:
         named, held = os.lstat(path), os.fstat(descriptor)
     except OSError:

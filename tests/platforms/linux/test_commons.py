@@ -140,7 +140,7 @@ def test_layers_are_made_once_for_a_plan_that_needs_them_and_go_with_the_session
     layers = commons.layers(plan)
     assert commons.layers(plan) == layers
     assert os.stat(layers).st_mode & 0o777 == 0o700
-    os.makedirs(f"{layers}/0/work/work", mode=0)
+    os.makedirs(f"{layers}/work0/work", mode=0)
     commons.close()
     assert not os.path.exists(layers)
 

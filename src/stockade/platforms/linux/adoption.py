@@ -7,7 +7,7 @@ follows last. The rules:
 - Every step is one rename, and a death between two of them leaves all files where the next start finds them
   (``recovery``): ``HEAD`` tells whether it is done.
 - What the host made in ``.git`` meanwhile is the host's. A stage that finds a ``HEAD`` there is set aside.
-- What was set aside is told with a line that takes it back.
+- The report of what was set aside has a line that takes it back.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Adoption:
         """Move everything but ``HEAD`` up, for the inspection to look at; who calls has it alone.
 
         What cannot be moved is no repository: then all of it is set aside, and that is returned. Nothing stays behind
-        that nobody has looked at: whoever makes a ``HEAD`` later would have a repository of it.
+        that nobody has looked at: with a ``HEAD`` that comes later it would be a repository.
         """
         try:
             names = _listed(self.stage.inner)
