@@ -108,7 +108,7 @@ def test_what_lies_too_deep_does_not_stay(store: Path) -> None:
 def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (store / "logs/refs/heads/deep").mkdir(parents=True)
     known: dict[str, int] = {}
-    monkeypatch.setattr("stockade.filesystem.inspection._TICK", 0)
+    monkeypatch.setattr("stockade.filesystem.inspection.TICK", 0)
     assert not has_links(str(store), known)
     assert f"{store}/logs/refs/heads/deep" in known
     listed: list[str] = []
