@@ -38,7 +38,8 @@ MARK: Final = 611_193_466_135_791_357
 _MARKS: Final = frozenset(MARK // step * step for step in (1, 100, 10**3, 10**6, 10**7, 10**9))
 #: The mode in which a directory is made, less what the umask takes away.
 UNMADE: Final = 0o1555
-_WRITE_BITS: Final = 0o222
+#: Those that tell it from others: it is sticky, and nobody may write to it.
+_UNMADE_BITS: Final = stat.S_ISVTX | 0o222
 
 #: Names that programs of the host read as files, as they are protected: alone, or with the directory that holds them.
 _FILE_LIST: Final = """
@@ -105,14 +106,19 @@ def has_mark(status: os.stat_result) -> bool:
 
 def is_marked(status: os.stat_result, name: str = "") -> bool:
     """Tell whether this is a directory that is a placeholder if it is empty; a ``.git`` needs no mark for that."""
-    if not stat.S_ISDIR(status.st_mode):
+    mode = status.st_mode
+    if not stat.S_ISDIR(mode):
         return False
-    return has_mark(status) or is_unmade(status) or (name == ".git" and status.st_nlink <= _FEW)
+    return (
+        status.st_mtime_ns in _MARKS
+        or mode & _UNMADE_BITS == stat.S_ISVTX
+        or (name == ".git" and status.st_nlink <= _FEW)
+    )
 
 
 def is_unmade(status: os.stat_result) -> bool:
     """Tell whether this is a directory that is being made as a placeholder at this moment."""
-    return stat.S_ISDIR(status.st_mode) and status.st_mode & (stat.S_ISVTX | _WRITE_BITS) == stat.S_ISVTX
+    return stat.S_ISDIR(status.st_mode) and status.st_mode & _UNMADE_BITS == stat.S_ISVTX
 
 
 def is_kept(path: str, directory: int | None = None) -> bool:

@@ -508,6 +508,19 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
         ground.close()
 
 
+@pytest.fixture(autouse=True)
+def _nothing_stays_open(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fail a test after which this process has something open in the place of that test: sessions live for days."""
+    place = request.getfixturevalue("tmp_path") if "tmp_path" in request.fixturenames else None
+    yield
+    if place is not None:
+        opened = []
+        for number in os.listdir("/proc/self/fd"):
+            with suppress(OSError):  # the one of the listing
+                opened.append(os.readlink(f"/proc/self/fd/{number}"))
+        assert [path for path in opened if path.startswith(f"{place.resolve()}/")] == []
+
+
 @pytest.fixture(scope="module")
 def make_ground() -> Iterator[Callable[[Path], Ground]]:
     """Make places that several tests share."""

@@ -91,6 +91,26 @@ def test_a_repository_can_be_made_at_the_root(empty: Empty, name: str) -> None:
     assert not [line for line in empty.host("git status --porcelain").splitlines() if line[3:] != "tree/"]
 
 
+def test_a_run_beside_a_session_that_waits_takes_no_stage_away(empty: Empty) -> None:
+    with empty.sandbox() as sandbox:
+        assert sandbox.run("true").ok
+        assert empty.run("true") == ""
+        done = sandbox.run("git init -q && git status")
+        assert done.ok, done.stderr
+        assert empty.host("git status -s").split() == []
+    assert empty.is_clean(), empty.remains()
+
+
+def test_a_session_whose_stage_somebody_took_away_makes_another(empty: Empty) -> None:
+    with empty.sandbox() as sandbox:
+        assert sandbox.run("true").ok
+        (empty.project / ".git" / NAME).rmdir()
+        done = sandbox.run("git init -q && git status")
+        assert done.ok, done.stderr
+    assert empty.host("git status -s").split() == []
+    assert empty.is_clean(), empty.remains()
+
+
 @pytest.mark.parametrize("name", ORDINARY)
 def test_so_it_can_in_a_session_and_the_next_command_finds_it(empty: Empty, name: str) -> None:
     with empty.sandbox() as sandbox:

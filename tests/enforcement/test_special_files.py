@@ -7,6 +7,7 @@ import os
 import stat
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,8 +15,6 @@ import pytest
 from stockade.errors import StockadeError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.enforcement.conftest import Ground, MakeTrial, Trial
 
 ROOT = os.geteuid() == 0
@@ -118,16 +117,13 @@ def test_a_stream_that_is_a_file_outside_gives_no_more_than_it_was_opened_for(gr
     script = REOPEN.replace("/fd/0", f"/fd/{stream}")
     words = [sys.executable, "-I", "-S", "-c", script]
 
-    def streams() -> list[int]:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        return [os.open(victim, os.O_RDONLY) if number == stream else nothing for number in range(3)]
-
     victim.write_text("unchanged")
-    given = streams()
-    subprocess.run(words, stdin=given[0], stdout=given[1], stderr=given[2], check=True)
-    assert victim.read_text() == "changed"
-    victim.write_text("unchanged")
-    result = ground.sandbox().attach(words, streams())
+    with victim.open("rb") as opened, Path(os.devnull).open("r+b") as nothing:
+        given = [(opened if number == stream else nothing).fileno() for number in range(3)]
+        subprocess.run(words, stdin=given[0], stdout=given[1], stderr=given[2], check=True)
+        assert victim.read_text() == "changed"
+        victim.write_text("unchanged")
+        result = ground.sandbox().attach(words, given)
     assert victim.read_text() == "unchanged"
     assert not result.ok
 
@@ -137,10 +133,14 @@ def test_a_stream_that_is_a_directory_is_no_way_out(ground: Ground) -> None:
     # Python does not start with a directory as one of its streams.
     words = ["sh", "-c", 'exec "$@" 3<&2 2>/dev/null', "sh", sys.executable, "-I", "-S", "-c", script]
     folder, nothing = os.open(ground.outside, os.O_RDONLY), os.open(os.devnull, os.O_RDWR)
-    subprocess.run(words, stderr=folder, check=True)
-    (ground.outside / "made").unlink()
-    with pytest.raises(StockadeError, match="standard stream 2 is a directory"):
-        ground.sandbox().attach(words, (nothing, nothing, folder))
+    try:
+        subprocess.run(words, stderr=folder, check=True)
+        (ground.outside / "made").unlink()
+        with pytest.raises(StockadeError, match="standard stream 2 is a directory"):
+            ground.sandbox().attach(words, (nothing, nothing, folder))
+    finally:
+        os.close(folder)
+        os.close(nothing)
     assert list(ground.outside.iterdir()) == []
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from stockade.filesystem.terrain import Entries, Interest, Terrain
 
@@ -77,3 +78,11 @@ class Tree:
 def tree() -> Callable[..., Terrain]:
     """Return what makes a disk in memory."""
     return Tree
+
+
+@pytest.fixture(autouse=True)
+def _nothing_stays_open() -> Iterator[None]:
+    """Fail a test after which this process has more descriptors open than before: a session looks for days."""
+    before = set(os.listdir("/dev/fd"))
+    yield
+    assert set(os.listdir("/dev/fd")) <= before

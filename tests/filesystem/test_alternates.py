@@ -4,7 +4,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from stockade.filesystem.alternates import _AT_ONCE, Alternates
+from stockade.filesystem.alternates import Alternates
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,12 +28,12 @@ def test_a_list_that_came_went_or_changed_is_another(tmp_path: Path) -> None:
         put_list(store)
     known = Alternates()
     known.know([came, went, changed, stayed])
-    assert known.changed(whole=True) == []
+    assert known.changed() == []
     put_list(came)
     os.unlink(f"{went}/objects/info/alternates")
     time.sleep(0.02)
     put_list(changed)
-    assert sorted(known.changed(whole=True)) == sorted([came, went, changed])
+    assert sorted(known.changed()) == sorted([came, went, changed])
     status = os.stat(f"{came}/objects/info/alternates")
     assert known.is_another(f"{came}/objects", status)
     assert not known.is_another(f"{stayed}/objects", os.stat(f"{stayed}/objects/info/alternates"))
@@ -45,13 +45,13 @@ def test_what_was_looked_at_is_known_and_what_comes_back_later_too(tmp_path: Pat
     known = Alternates()
     known.know([store])
     put_list(store)
-    found = known.changed(whole=True)
+    found = known.changed()
     os.unlink(f"{store}/objects/info/alternates")  # it is set aside
     known.settle(found)
-    assert known.changed(whole=True) == []
+    assert known.changed() == []
     put_list(store)  # the user takes it back
     known.begin()
-    assert known.changed(whole=True) == []
+    assert known.changed() == []
 
 
 def test_what_is_known_stays_until_the_repository_goes(tmp_path: Path) -> None:
@@ -60,29 +60,20 @@ def test_what_is_known_stays_until_the_repository_goes(tmp_path: Path) -> None:
     known.know([store])
     put_list(store)
     known.know([store])
-    assert known.changed(whole=True) == [store]
+    assert known.changed() == [store]
     known.know([])
     known.know([store])
-    assert known.changed(whole=True) == []
+    assert known.changed() == []
 
 
-def test_of_many_each_has_its_turn_and_counts_since_the_last_one(tmp_path: Path) -> None:
-    stores = stores_in(tmp_path, 50)
+def test_those_that_are_still_are_not_asked(tmp_path: Path) -> None:
+    one, other = stores_in(tmp_path, 2)
     known = Alternates()
-    known.know(stores)
-    before = time.time_ns()
-    turns = -(-50 // _AT_ONCE)
-    assert [known.changed(whole=False) for _ in range(turns)] == [[]] * turns
-    for store in stores:
-        put_list(store)
-    found = [known.changed(whole=False) for _ in range(turns)]
-    assert max(map(len, found)) < 50
-    assert sorted(store for some in found for store in some) == stores
-    assert known.since(time.time_ns()) < before
-    assert known.changed(whole=True) == list(known._known)
-
-
-def test_of_few_only_what_changed_since_the_command_started_counts(tmp_path: Path) -> None:
-    known = Alternates()
-    known.know(stores_in(tmp_path, 3))
-    assert known.since(5) == 5
+    known.know([one, other])
+    put_list(one)
+    put_list(other)
+    assert known.changed({one}) == [other]
+    known.settle([one, other])
+    time.sleep(0.02)
+    put_list(one)  # in the place of the old text: no name comes for that
+    assert known.changed({one}) == [one]

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import shutil
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import pytest
@@ -221,3 +222,51 @@ def test_what_comes_after_a_kept_name_was_seen_is_noticed(top: Path) -> None:
     assert memory.refresh()
     assert memory.is_directory(path)
     memory.close()
+
+
+def test_what_is_watched_for_somebody_is_told_by_that_name_and_forgets_nothing(top: Path) -> None:
+    with closing(Memory()) as memory:
+        (top / "beside/below").mkdir(parents=True)
+        facts = _facts(memory, top)
+        assert memory.attend("one", f"{top}/beside")
+        assert memory.attend("other", f"{top}/beside")
+        assert not memory.attend("other", f"{top}/missing")
+        assert memory.attends("one")
+        (top / "beside/file").touch()
+        assert not memory.refresh()
+        news = memory.take_news()
+        assert (news.stirred, news.grown, bool(news)) == ({"one", "other"}, set(), False)
+        (top / "beside/below").rmdir()
+        memory.leave("one")
+        assert not memory.refresh()
+        news = memory.take_news()
+        assert (news.stirred, news.grown, bool(news)) == ({"other"}, {"other"}, False)
+        assert not memory.attends("one")
+        assert _facts(memory, top) == facts
+        memory.leave("other")
+        (top / "beside/again").touch()
+        memory.refresh()
+        assert not memory.take_news().stirred
+
+
+def test_who_leaves_takes_no_watch_from_a_plan(top: Path) -> None:
+    with closing(Memory()) as memory:
+        names = memory.names(str(top))
+        memory.attend("one", str(top))
+        memory.leave("one")
+        (top / "another").touch()
+        assert memory.refresh()
+        assert memory.names(str(top)) == tuple(sorted((*names, "another")))
+
+
+def test_what_a_plan_forgets_is_still_told_to_others(top: Path) -> None:
+    with closing(Memory()) as memory:
+        (top / "folder").mkdir()
+        memory.names(f"{top}/folder")
+        memory.attend("one", f"{top}/folder")
+        (top / "folder").rename(top / "elsewhere")
+        memory.refresh()
+        memory.take_news()
+        (top / "elsewhere/file").touch()
+        memory.refresh()
+        assert memory.take_news().stirred == {"one"}

@@ -121,6 +121,18 @@ def test_stores_of_submodules_beyond_number_go_with_their_directory(
     assert looked(root) == ["sub/.git/modules/deep"]
 
 
+def test_a_repository_below_the_store_of_a_submodule_is_looked_at(root: Path) -> None:
+    """What stays open after a look fails every test here: see ``conftest``."""
+    module = root / "sub/.git/modules/lib"
+    subprocess.run(["git", "init", "-q", "--bare", str(module)], check=True)
+    (module / "logs").mkdir()
+    assert looked(root) == []
+    subprocess.run(["git", "init", "-q", "--bare", str(module / "below")], check=True)
+    (module / "below/config").write_text("[alias]\nx = y\n")
+
+    assert looked(root) == ["sub/.git/modules/lib/below/config"]
+
+
 def link(repository: Path, *names: str) -> None:
     entries = "".join(f"160000 {'1' * 40}\t{name}\n" for name in names)
     subprocess.run(["git", "update-index", "--index-info"], input=entries, text=True, cwd=repository, check=True)

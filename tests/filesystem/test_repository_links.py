@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stockade.filesystem.handle import Handle
-from stockade.filesystem.inspection import has_links
 from stockade.filesystem.repository_links import look_at_objects, look_at_written
+from stockade.filesystem.written import has_links
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -103,24 +103,3 @@ def test_what_lies_too_deep_does_not_stay(store: Path) -> None:
     (store / "logs" / "/".join("d" * 40)).mkdir(parents=True)
     (deep,) = looked(store)
     assert deep.startswith("logs/d/d/")
-
-
-def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (store / "logs/refs/heads/deep").mkdir(parents=True)
-    known: dict[str, int] = {}
-    monkeypatch.setattr("stockade.filesystem.inspection.TICK", 0)
-    assert not has_links(str(store), known)
-    assert f"{store}/logs/refs/heads/deep" in known
-    listed: list[str] = []
-    scandir = os.scandir
-
-    def noting(path: str) -> object:
-        listed.append(path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", noting)
-    assert not has_links(str(store), known)
-    assert listed == []
-    (store / "logs/refs/heads/deep/main").symlink_to("/etc/passwd")
-    assert has_links(str(store), known)
-    assert listed == [f"{store}/logs/refs/heads/deep"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import time
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.filesystem.signature import TICK, signature_of
+from stockade.filesystem.signature import signature_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from collections.abc import Set as AbstractSet
 
     from stockade.filesystem.signature import Signature
 
 _LIST: Final = "/objects/info/alternates"
-#: So many lists are asked for by one look, if others told of every other change: each takes two microseconds.
-_AT_ONCE: Final = 6
 
 
 class Alternates:
@@ -28,61 +26,59 @@ class Alternates:
     def __init__(self) -> None:
         """Begin with none."""
         self._known: dict[str, Signature | None] = {}
+        #: Those without a list.
+        self._plain: set[str] = set()
         self._suspects: set[str] = set()
-        self._turn = 0
-        self._rounds = (0, 0)
 
     def know(self, stores: Iterable[str]) -> None:
         """Note the lists of these repositories, before a command runs; of those that are known already they stay."""
         now = set(stores)
         for store in self._known.keys() - now:
             del self._known[store]
+        self._plain &= now
         for store in now - self._known.keys():
-            self._known[store] = _listed_in(store)
+            self._note(store)
 
     def begin(self) -> None:
         """Note that no command runs: what was set aside may be back, and then the host wants it so."""
         for store in self._suspects & self._known.keys():
-            self._known[store] = _listed_in(store)
+            self._note(store)
         self._suspects.clear()
 
-    def changed(self, *, whole: bool) -> list[str]:
-        """Return the repositories with other lists than before, of all of them if ``whole``, else of some, in turn."""
-        known, access = self._known, os.access
-        stores: Iterable[str] = known
-        if not whole and len(known) > _AT_ONCE:
-            if self._turn >= len(known):
-                self._turn, self._rounds = 0, (self._rounds[1], time.time_ns() - TICK)
-            stores = list(known)[self._turn : self._turn + _AT_ONCE]
-            self._turn += _AT_ONCE
-        return [
-            store
-            for store in stores
-            if (access(store + _LIST, os.F_OK) if known[store] is None else _listed_in(store) != known[store])
-        ]
+    def changed(self, still: AbstractSet[str] = frozenset()) -> list[str]:
+        """Return the repositories with other lists than before; in those that are ``still``, no name came or went."""
+        came = [store for store in self._plain - still if _has_list(store)]
+        listed = self._known.keys() - self._plain if len(self._plain) < len(self._known) else ()
+        return came + [store for store in listed if _listed_in(store) != self._known[store]]
+
+    def _note(self, store: str) -> None:
+        found = self._known[store] = _listed_in(store)
+        if found is None:
+            self._plain.add(store)
+        else:
+            self._plain.discard(store)
 
     def is_another(self, objects: str, status: os.stat_result) -> bool:
         """Tell whether the list below a directory of objects is known to be another than before."""
         store = objects.removesuffix("/objects")
         return store in self._known and self._known[store] != signature_of(status)
 
-    def since(self, since: int) -> int:
-        """Return when the last look was that may not have found all of them, if that is before ``since``."""
-        return min(since, self._rounds[0]) if len(self._known) > _AT_ONCE else since
-
     def settle(self, stores: Iterable[str]) -> None:
         """Note the lists of these as they are, now that they were looked at."""
         for store in stores:
-            self._known[store] = _listed_in(store)
+            self._note(store)
             self._suspects.add(store)
+
+
+def _has_list(store: str) -> bool:
+    return os.access(store + _LIST, os.F_OK)
 
 
 def _listed_in(store: str) -> Signature | None:
     """Return the signature of the list of a repository, ``None`` if git finds none there."""
-    path = store + _LIST
-    if not os.access(path, os.F_OK):  # nearly always, and an exception takes five times as long
+    if not _has_list(store):  # nearly always, and an exception takes five times as long
         return None
     try:
-        return signature_of(os.stat(path, follow_symlinks=False))
+        return signature_of(os.stat(store + _LIST, follow_symlinks=False))
     except OSError:
         return None

@@ -15,13 +15,12 @@ here, and what a program of the host would obey is set aside under another name.
 from __future__ import annotations
 
 import os
-import time
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.escape import escape
 from stockade.filesystem.finding import Memo, unseen
-from stockade.filesystem.signature import TICK, signature_of
-from stockade.placeholder import STAGE
+from stockade.filesystem.signature import signature_of
+from stockade.filesystem.written import Written
 from stockade.policy.protected_names import OBEYED, UNSEARCHED
 from stockade.value import Value
 
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
     from stockade.filesystem.cover import Covers
     from stockade.filesystem.finding import Finding
+    from stockade.filesystem.written import Watcher
 
 _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
@@ -38,10 +38,6 @@ _ENOUGH: Final = 2
 _STATE: Final = ("rebase-merge", "rebase-apply", "remotes")
 #: So many directories are listed below one; a command that makes more keeps its own result waiting for a while only.
 _MOST: Final = 200_000
-#: So many known repositories are searched for links by one look, if others told of every other change.
-_AT_ONCE: Final = 6
-#: Git writes elsewhere in a repository, or they are looked at by themselves.
-UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAGE})
 
 
 class Ground(Value):
@@ -54,6 +50,8 @@ class Ground(Value):
     of the epoch; ``links`` are the gitlinks of an index, if the plan has read that very one. ``settled``: no command
     runs any more, and we heard of every change of an index. ``last``: no command runs any more; ``again``: and there
     were looks while they ran. ``named`` tells which files in a work tree the user's own configs name for git to run.
+    ``stirred`` are the known repositories in which something came or went where git writes, as far as the ``watcher``
+    watches them.
     """
 
     depth: int
@@ -69,6 +67,8 @@ class Ground(Value):
     again: bool = False
     named: Callable[[str, str], Iterable[str]] = lambda _common, _worktree: ()
     lifted: frozenset[str] = frozenset()
+    stirred: frozenset[str] = frozenset()
+    watcher: Watcher | None = None
 
 
 class Inspection:
@@ -83,9 +83,7 @@ class Inspection:
         #: The known repositories as of the last look at all of them, and those whose index leads somewhere.
         self._asked: tuple[str, ...] = ()
         self._leading: dict[str, None] = {}
-        #: Where the next look for links begins, and what earlier ones have searched.
-        self._turn = 0
-        self._searched: dict[str, dict[str, int]] = {}
+        self._written = Written()
 
     def begin(self) -> None:
         """Note that no command runs, and that mounts will cover what is there now."""
@@ -93,9 +91,14 @@ class Inspection:
         self._walked.clear()
         self._memo.alternates.begin()
 
-    def know(self, stores: Iterable[str]) -> None:
-        """Note what these repositories are like before a command runs."""
+    def know(self, stores: Iterable[str], holders: Iterable[str], watcher: Watcher | None) -> None:
+        """Note what these repositories are like before a command runs; from now on they are watched, if that can be."""
         self._memo.alternates.know(stores)
+        self._written.know(holders, watcher)
+
+    def know_again(self, holders: Iterable[str], watcher: Watcher) -> None:
+        """Watch what there is now in these repositories: directories came or went in them."""
+        self._written.know_again(holders, watcher)
 
     def ask_again(self) -> None:
         """Ask for every known index once more: something changed on the disk that no look was told of."""
@@ -131,9 +134,13 @@ class Inspection:
         holders.update(dict.fromkeys(root for root in covers.roots if ground.again or _has_state(root)))
         lists: list[str] = []
         if ground.last:
-            lists = self._memo.alternates.changed(whole=ground.again or not ground.settled)
+            watcher = ground.watcher if ground.settled else None
+            lists = self._memo.alternates.changed(
+                frozenset() if watcher is None else self._written.still(ground.stirred)
+            )
             holders.update((f"{store}/".partition("/.git/")[0], None) for store in lists if "/.git/" in f"{store}/")
-            holders.update(dict.fromkeys(self._linking(ground, holders)))
+            rest = [holder for holder in ground.holders if holder not in holders]
+            holders.update(dict.fromkeys(self._written.search(rest, ground.stirred, watcher)))
             self._forget(holders)
         self._leading.update(holders)
         # These are read in any case, and what the plan has read of them may be out of date.
@@ -144,20 +151,6 @@ class Inspection:
         self._memo.alternates.settle(lists)
         self._leading = {holder: None for holder in self._leading if self._leads(holder)}
         return found
-
-    def _linking(self, ground: Ground, but: Iterable[str]) -> list[str]:
-        """Return those of the known repositories in which links may lie where git on the host writes.
-
-        Nothing is watched there. A walk through one takes 30 microseconds, so of many each look takes some in turn.
-        """
-        todo = [holder for holder in ground.holders if holder not in but]
-        if not todo:
-            return []
-        if ground.settled and len(todo) > _AT_ONCE:
-            self._turn %= len(todo)
-            todo = (todo + todo)[self._turn : self._turn + _AT_ONCE]
-            self._turn += _AT_ONCE
-        return [one for one in todo if has_links(f"{one}/.git", self._searched.setdefault(one, {}))]
 
     def _leads(self, holder: str) -> bool:
         """Tell whether the index of a repository leads somewhere, as far as is known."""
@@ -312,36 +305,3 @@ def _has_state(root: str) -> bool:
         return any(os.path.lexists(f"{store}/{name}") for name in _STATE) or bool(os.listdir(f"{store}/branches"))
     except OSError:
         return False
-
-
-def has_links(store: str, known: dict[str, int]) -> bool:
-    """Tell whether there may be a link or a pipe in a repository where git writes.
-
-    ``known`` are the directories that were searched before, each with the time of its last change: those that have
-    not changed since are not searched again. A change in the same tick of the clock would not show.
-    """
-    old = time.time_ns() - TICK
-    todo = list(known) or [store]
-    while todo:
-        here = todo.pop()
-        try:
-            changed = os.stat(here, follow_symlinks=False).st_ctime_ns
-            if known.get(here) == changed:
-                continue
-            known[here] = changed if changed < old else 0
-            with os.scandir(here) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if (here != store or entry.name not in UNWALKED) and entry.path not in known:
-                            todo.append(entry.path)
-                    elif not entry.is_file(follow_symlinks=False):
-                        known.clear()
-                        return True
-        except FileNotFoundError:
-            known.pop(here, None)
-        except OSError:
-            known.clear()
-            return True  # git only needs to pass it
-        if len(todo) > _MOST:
-            return True
-    return False

@@ -8,6 +8,8 @@ changed costs one read that does not wait. Rules:
 - An empty directory that only keeps its name is watched, too: what is put into it makes it one that is there.
 - So are the small texts in which tools keep a path. The configs and indexes of git are watched as files
   (``stockade.filesystem.readings``).
+- Directories that no plan asks about can be watched beside the others: what happens in one is told by the name of whom
+  it was watched for, and nothing is forgotten for it (``stockade.filesystem.written``).
 - Where events were lost, everything is forgotten.
 - A mount that somebody puts over a directory meanwhile is not noticed; a sandbox's own mounts are out of its sight.
 """
@@ -25,16 +27,22 @@ if TYPE_CHECKING:
 
 
 class News:
-    """Directories in which names came or went, those that are others now, and whether some of it was lost."""
+    """Directories in which names came or went, those that are others now, and whether some of it was lost.
+
+    ``stirred`` are the owners of directories beside these (``Memory.attend``) in which names came or went; ``grown``
+    are those for whom directories were among them.
+    """
 
     def __init__(self) -> None:
         """Begin with nothing."""
         self.changed: set[str] = set()
         self.replaced: set[str] = set()
+        self.stirred: set[str] = set()
+        self.grown: set[str] = set()
         self.lost = False
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Whether there are any that a plan may rest on."""
         return bool(self.changed or self.replaced or self.lost)
 
 
@@ -56,6 +64,9 @@ class Memory:
         self._kept: set[str] = set()
         self._touched: set[str] = set()
         self._news = News()
+        #: The watches beside those, by owner, and the owners by watch.
+        self._attended: dict[str, set[int]] = {}
+        self._owners: dict[int, set[str]] = {}
 
     # The questions of a Terrain
 
@@ -122,6 +133,7 @@ class Memory:
             self._touched.add("/")
             self._news.lost = True
             return True
+        self._note_owners(events)
         replaced, touched = self._sorted(events)
         named = {f"{'' if place == '/' else place}/{name}" for place, names in touched.items() for name in names}
         self._news.changed.update(touched)
@@ -151,6 +163,28 @@ class Memory:
     def sees_all(self) -> bool:
         """Whether every change is told, once nobody has a file open any more."""
         return self._queue is not None and not self._unwatched and self._readings.sees_all
+
+    def attend(self, owner: str, directory: str) -> bool:
+        """Tell from now on by the name of an owner if names come or go in a directory; return whether that can be."""
+        watch = self._watch_of(directory)
+        if watch is None:
+            return False
+        self._attended.setdefault(owner, set()).add(watch)
+        self._owners.setdefault(watch, set()).add(owner)
+        return True
+
+    def attends(self, owner: str) -> bool:
+        """Tell whether something is watched for an owner."""
+        return owner in self._attended
+
+    def leave(self, owner: str) -> None:
+        """Watch nothing for an owner any more."""
+        for watch in self._attended.pop(owner, ()):
+            self._owners[watch].discard(owner)
+            if not self._owners[watch]:
+                del self._owners[watch]
+                if watch not in self._paths:
+                    self._unwatch(watch)
 
     def listed(self) -> Iterable[tuple[str, Entries]]:
         """Return the directories that were listed, each with what was of interest there."""
@@ -224,7 +258,19 @@ class Memory:
         except OSError:
             return None
 
+    def _unwatch(self, watch: int) -> None:
+        if self._queue is not None and watch not in self._owners:
+            self._queue.remove(watch)
+
     # What has changed
+
+    def _note_owners(self, events: Iterable[Event]) -> None:
+        for event in events:
+            owners = self._owners.get(event.watch)
+            if owners is not None:
+                self._news.stirred |= owners
+                if event.directory or event.lost:
+                    self._news.grown |= owners
 
     def _sorted(self, events: Iterable[Event]) -> tuple[set[str], dict[str, set[str]]]:
         """Return the directories that are others now, and the names that something happened to, by directory."""
@@ -258,8 +304,7 @@ class Memory:
         watch = self._watches.pop(path, None)
         if watch is not None:
             self._paths.pop(watch, None)
-            if self._queue is not None:
-                self._queue.remove(watch)
+            self._unwatch(watch)
 
     def _forget_below(self, roots: set[str]) -> bool:
         """Forget everything at or below these paths."""
@@ -282,8 +327,7 @@ class Memory:
         for path in [path for path in self._watches if stale(path)]:
             watch = self._watches.pop(path)
             self._paths.pop(watch, None)
-            if self._queue is not None:
-                self._queue.remove(watch)
+            self._unwatch(watch)
         self._unwatched = {path for path in self._unwatched if not stale(path)}
         self._kept = {path for path in self._kept if not stale(path)}
         self._readings.forget(stale)
@@ -326,6 +370,8 @@ class Memory:
         self._queue = _queue() if watched else None
         for known in (self._watches, self._paths, self._kinds, self._lists, self._interests, self._texts):
             known.clear()
+        self._attended.clear()
+        self._owners.clear()
         self._unwatched.clear()
         self._kept.clear()
         self._readings = Readings(self._queue)

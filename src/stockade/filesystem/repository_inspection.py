@@ -359,7 +359,7 @@ class RepositoryInspection:
                 if self._memo.alternates.is_another(objects.path, status):
                     # It was moved here with its directory, and may be older than that.
                     moved = max(info.changed(), objects.changed())
-                    since = 0 if moved >= self._memo.alternates.since(since) else since
+                    since = 0 if moved >= since else since
                 others = alternates(info.content("alternates"), objects.path)
                 if others is None or any(not self._covers.root_of(self._straight(each) or "/") for each in others):
                     self.offend(info, "alternates", _ELSEWHERE, since)
@@ -384,9 +384,9 @@ class RepositoryInspection:
         for name in names:
             if modules.is_link(name):
                 self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
-            below = modules.below(name)
             # These are a repository's own only in a repository; elsewhere a submodule may have such a name.
-            if below is None or (own and name in _OWN_PARTS):
+            below = None if own and name in _OWN_PARTS else modules.below(name)
+            if below is None:
                 continue
             with below:
                 if bare := is_bare(below):

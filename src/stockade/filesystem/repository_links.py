@@ -11,7 +11,7 @@ a name that no ref can have, for a command chooses the branch.
 from __future__ import annotations
 
 from stockade.annotation import TYPE_CHECKING, Final
-from stockade.filesystem.inspection import UNWALKED
+from stockade.filesystem.written import UNWALKED
 from stockade.policy.git_judgement import is_aside
 
 if TYPE_CHECKING:

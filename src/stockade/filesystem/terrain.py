@@ -109,10 +109,10 @@ class Land(Disk):
 
     def _keeps(self, entry: os.DirEntry[str], directory: bool) -> bool:  # noqa: FBT001 - known already
         # The three kinds are known from the listing; what is left is rare enough to be asked about.
-        if entry.is_symlink():
-            return False
-        known = directory or entry.is_file(follow_symlinks=False)
-        if known and not may_be_placeholder(entry.name, directory=directory):
+        if directory or entry.is_file(follow_symlinks=False):
+            if not may_be_placeholder(entry.name, directory=directory):
+                return False
+        elif entry.is_symlink():
             return False
         try:
             return self._is_kept(entry.path, entry.stat(follow_symlinks=False))

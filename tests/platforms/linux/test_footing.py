@@ -3,6 +3,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+import pytest
+
 from stockade.platforms.linux.footing import Footing, identity
 
 if TYPE_CHECKING:
@@ -36,6 +38,20 @@ def test_a_directory_above_that_was_replaced_does_not_hold(tmp_path: Path) -> No
     (tmp_path / "d").mkdir()
     (tmp_path / "d" / "a").touch()
     assert not footing.holds({str(tmp_path / "d")})
+
+
+@pytest.mark.parametrize("others", [0, 100])
+def test_only_what_leads_through_a_touched_path_is_looked_at(tmp_path: Path, others: int) -> None:
+    for name in ("d", "d-e"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").touch()
+    footing = Footing([str(tmp_path / "d/a"), str(tmp_path / "d-e/a")])
+    (tmp_path / "d/a").unlink()
+    more = {str(tmp_path / f"other-{number}") for number in range(others)}
+    assert footing.holds({str(tmp_path / "d-e"), *more})
+    assert footing.holds({str(tmp_path / "d/a/b"), *more})
+    assert not footing.holds({str(tmp_path / "d"), *more})
+    assert not footing.holds({str(tmp_path / "d/a"), *more})
 
 
 def test_what_appeared_does_not_hold(tmp_path: Path) -> None:

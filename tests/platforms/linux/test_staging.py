@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -75,6 +76,38 @@ def test_one_that_rests_leaves_it_to_the_other(git: Path, stage: Stage) -> None:
     stage.hold()
     assert not other.take()
     other.close()
+
+
+def test_the_last_who_shows_it_removes_it_although_it_rests(git: Path, stage: Stage) -> None:
+    others = [open_stage(str(git)), open_stage(str(git))]
+    stage.rest()
+    for other in others:
+        assert other is not None
+        other.close()
+        assert stage.is_there()
+    stage.close()
+    assert list(git.iterdir()) == []
+
+
+def test_of_many_who_close_at_once_one_removes_it(git: Path) -> None:
+    for _ in range(50):
+        stages = [stage for stage in (open_stage(str(git)) for _ in range(4)) if stage is not None]
+        assert len(stages) == 4
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(Stage.close, stages))
+        assert list(git.iterdir()) == []
+
+
+def test_they_know_when_one_of_them_is_gone(git: Path) -> None:
+    stages = Stages()
+    assert stages.are_there()
+    stages.prepare([str(git)])
+    assert stages.are_there()
+    (git / NAME).rename(git / "elsewhere")
+    assert not stages.are_there()
+    assert stages.prepare([str(git)]) == {str(git): str(git / NAME)}
+    assert stages.are_there()
+    stages.keep(())
 
 
 def test_one_that_somebody_else_finished_is_not_there(git: Path, stage: Stage) -> None:

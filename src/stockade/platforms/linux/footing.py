@@ -33,6 +33,8 @@ _INODE: Final = slice(32, 40)
 _BORN: Final = slice(80, 92)
 _CHANGED: Final = slice(96, 108)
 _DEVICE: Final = slice(136, 144)
+#: So many beginnings are compared with a path sooner than its directories are listed: 0.2 microseconds against two.
+_FEW: Final = 20
 _libc: Final = ctypes.CDLL(None)
 
 
@@ -42,15 +44,19 @@ class Footing:
     def __init__(self, paths: Iterable[str]) -> None:
         """Look at each path, without following a last link."""
         self._found: dict[str, Identity] = {path: identity(path) for path in paths}
-        self._ways = {way for path in self._found for way in _ways(path)}
 
     def holds(self, touched: set[str]) -> bool:
         """Tell whether, after something happened to these paths, every mount still lies on what it lay on."""
-        if not touched or touched.isdisjoint(self._ways):
-            return True
-        return all(
-            identity(path) == found for path, found in self._found.items() if not touched.isdisjoint(_ways(path))
-        )
+        return not touched or all(identity(path) == self._found[path] for path in self._on(touched))
+
+    def _on(self, touched: set[str]) -> list[str]:
+        """Return the paths that lead through these."""
+        if "/" in touched:
+            return list(self._found)
+        if len(touched) > _FEW:
+            return [path for path in self._found if not touched.isdisjoint(_ways(path))]
+        beginnings = tuple(f"{path}/" for path in touched)
+        return [path for path in self._found if path in touched or path.startswith(beginnings)]
 
 
 def identity(path: str) -> Identity:

@@ -66,6 +66,12 @@ class Inspector:
         self._latest: Cover | None = None
         self._rules: FileRules | None = None
         self._memory: Memory | None = None
+        #: The disk of which all is noted that the first command needs.
+        self._ready: Memory | None = None
+        #: Repositories in which something came or went where git writes, since the first of the commands started, and
+        #: those in which directories did, since they were noted.
+        self._stirred: set[str] = set()
+        self._grown: set[str] = set()
         self._watched = False
         self._began = _Moment.now()
         self._trusted: dict[int, bool] = {}
@@ -84,9 +90,11 @@ class Inspector:
         if not self._covers:
             self._began = _Moment.now()
 
-    def get_ready(self) -> None:
-        """Import what a look needs: at a moment when this process has nothing else to do."""
-        from stockade.filesystem import inspection  # noqa: F401 - for ``_look``
+    def get_ready(self, memory: Memory, *, watched: bool) -> None:
+        """Note what is known before the first command, at a moment when this process has nothing else to do."""
+        if self._memory is None:
+            self._know(memory, watched=watched)
+            self._ready = memory
 
     def begin(
         self, plan: Plan, rules: FileRules, memory: Memory, *, watched: bool, alone: bool, awaited: bool = False
@@ -97,10 +105,16 @@ class Inspector:
             self.looked = False
             if self._inspection is not None:
                 self._inspection.begin()
-            if self._memory is not memory or not watched or memory.take_news() or self._stale:
-                self._know(memory)
+            known = self._ready is memory or (watched and self._memory is memory)
+            news = memory.take_news() if watched else None
+            if not known or news or self._stale:
+                self._know(memory, watched=watched)
                 self._stale = False
-            self._memory, self._watched = memory, watched
+            if news is not None and (grown := self._grown | news.grown):
+                self._looks().know_again(grown, memory)
+                self._grown = set()
+            self._stirred = set()
+            self._memory, self._watched, self._ready = memory, watched, None
             if not watched:
                 self._trusted = dict(self._clocks(plan))
         if self._rules is not rules:
@@ -155,7 +169,7 @@ class Inspector:
 
     # What is known
 
-    def _know(self, memory: Memory) -> None:
+    def _know(self, memory: Memory, *, watched: bool) -> None:
         """Note which directories and repositories are known when a command starts."""
         if self._inspection is not None:
             self._inspection.ask_again()
@@ -174,7 +188,7 @@ class Inspector:
                 stores.append(path)
                 if "/.git/" not in f"{path}/":
                     self._note_bare(path)
-        self._looks().know(stores)
+        self._looks().know(stores, holders, memory if watched else None)
         self._seen = frozenset(seen)
         self._holders = tuple(holders)
 
@@ -202,6 +216,8 @@ class Inspector:
         if self._watched:
             news = memory.take_news()
             self._stale |= bool(news)
+            self._stirred |= news.stirred
+            self._grown |= news.grown
             settled = settled and not news.lost
             changed: Iterable[str] = self._seen if news.lost else news.changed
             replaced: Iterable[str] = self._covers_now().roots if news.lost else news.replaced
@@ -264,6 +280,8 @@ class Inspector:
             settled=settled,
             last=last,
             again=last and self.looked,
+            stirred=frozenset(self._stirred),
+            watcher=memory if self._watched else None,
         )
 
     def _above(self) -> tuple[str, ...]:

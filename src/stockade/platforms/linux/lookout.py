@@ -141,6 +141,15 @@ class Lookout:
             self._stages = Stages()
         return self._stages.prepare(path for path in lease.targets if path in wanted)
 
+    def has_lost_stages(self) -> bool:
+        """Tell whether somebody else has taken a stage up, or away, that a jail shows."""
+        return self._stages is not None and not self._stages.are_there()
+
+    def get_ready(self) -> None:
+        """Note what a command and a look at what it left need, while others build its jail."""
+        if self._memory is not None:
+            self.inspector.get_ready(self._memory, watched=self._scan is not None)
+
     @property
     def locks(self) -> tuple[int, ...]:
         """What the helpers of a jail must have copies of."""

@@ -8,6 +8,8 @@ repository all the while, for it has no ``HEAD``. When no command runs any more,
 
 - Each sandbox that has commands which see the stage holds it locked (flock(2)), and its keeper holds the same lock.
   Only who gets the lock alone moves anything: no command of anybody's has a file in there open then.
+- Each sandbox whose jail shows the stage, be it without a command, holds ``.git`` itself locked. The last of them
+  removes a stage on which nothing was made.
 - A death at any moment leaves all files where the next start finds them (``recovery``).
 """
 
@@ -84,7 +86,8 @@ class Stage:
         if self.inner < 0:
             return
         with suppress(OSError):
-            if self.take() and self.is_empty():
+            # Who asks for it alone has let go of it, whatever comes of that: of two who close at once, one gets it.
+            if lock(self.outer, fcntl.LOCK_EX, 0) is True and self.take() and self.is_empty():
                 self.remove()
         lock(self.inner, fcntl.LOCK_UN, 0)
         os.close(self.inner)
@@ -108,13 +111,14 @@ class Stage:
 def open_stage(git: str, *, make: bool = True) -> Stage | None:
     """Open the stage in a ``.git`` that is held, and lock it together with others; ``None`` if that cannot be."""
     try:
-        outer = os.open(git, PASSED)
+        outer = os.open(git, DIRECTORY)
     except OSError:
         return None
     if os.readlink(f"/proc/self/fd/{outer}") != git:  # by way of a link
         os.close(outer)
         return None
     try:
+        lock(outer, fcntl.LOCK_SH, _PATIENCE)
         for _ in range(_ATTEMPTS):
             inner = _opened(outer, make=make)
             if inner is None:
@@ -162,6 +166,10 @@ class Stages:
             self._stages[git] = stage
             found[git] = stage.path
         return found
+
+    def are_there(self) -> bool:
+        """Tell whether all of them still have their names: what a jail shows is of no use otherwise."""
+        return all(stage.is_there() for stage in self._stages.values())
 
     @property
     def descriptors(self) -> tuple[int, ...]:

@@ -99,7 +99,7 @@ class LinuxWalls:
         plan = self._lookout.plan(policy.files, once=self._is_first_of_one())
         touched = self._lookout.take_touched()
         current = self._current
-        if current is None or not current.fits(policy, plan, touched):
+        if current is None or not current.fits(policy, plan, touched) or self._lookout.has_lost_stages():
             self._rebuild(policy, plan)
         return self._notes + self._news
 
@@ -273,7 +273,7 @@ class LinuxWalls:
             ports = self._commons.missing(host_ports(policy.network), jail)
             locks = (*self._lookout.locks, *lease.descriptors)
             jail.build(spec, locks, self._commons.shared, ports, self._commons.private)
-            self._lookout.inspector.get_ready()
+            self._lookout.get_ready()
             jail.wait_ready()
         except BaseException:
             jail.close()

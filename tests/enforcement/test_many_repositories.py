@@ -1,0 +1,140 @@
+"""What a command leaves in one of many repositories is found when it ends, and not only once its turn comes."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stockade import PIPE, Sandbox
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.enforcement.conftest import Ground
+
+    from stockade.sandbox.blocking import BlockingSandbox
+
+MANY = 30
+COMMIT = "git -c user.name=x -c user.email=x@example.org commit -q --allow-empty -m x"
+
+
+@pytest.fixture
+def projects(ground: Ground) -> list[Path]:
+    first = ground.project / "p00"
+    subprocess.run(["git", "init", "-q", "-b", "main", str(first)], check=True)
+    subprocess.run(COMMIT.split(), cwd=first, check=True)
+    others = [ground.project / f"p{number:02}" for number in range(1, MANY)]
+    for other in others:
+        shutil.copytree(first, other, symlinks=True)
+    return [first, *others]
+
+
+#: What a command does in a repository, and whether git on the host would take what is left for its own.
+LEFT = {
+    "a log that is a link": ("ln -sf {victim} .git/logs/refs/heads/main", ".git/logs/refs/heads/main"),
+    "a ref that is a pipe": ("mkfifo .git/refs/heads/pipe", ".git/refs/heads/pipe"),
+    "a log in a new directory": (
+        "mkdir .git/logs/refs/heads/team; ln -s {victim} .git/logs/refs/heads/team/a",
+        ".git/logs/refs/heads/team/a",
+    ),
+    "logs that were moved there": (
+        "mkdir logs; ln -s {victim} logs/HEAD; mv .git/logs old; mv logs .git/logs",
+        ".git/logs/HEAD",
+    ),
+    "a list of other objects": (
+        "echo {outside}/.git/objects >.git/objects/info/alternates",
+        ".git/objects/info/alternates",
+    ),
+    "a list that was moved there": (
+        "mkdir info; echo {outside}/.git/objects >info/alternates; rm -r .git/objects/info; mv info .git/objects/",
+        ".git/objects/info/alternates",
+    ),
+    "a link among objects": ("ln -s {outside}/.git/objects/ab .git/objects/ab", ".git/objects/ab"),
+}
+
+
+@pytest.mark.parametrize("name", LEFT)
+@pytest.mark.parametrize("when", ["early in a session", "after others in other repositories"])
+def test_it_is_set_aside_before_the_result_is_returned(
+    ground: Ground, projects: list[Path], name: str, when: str
+) -> None:
+    line, left = LEFT[name]
+    line = line.format(victim=ground.home / ".bashrc", outside=ground.outside)
+    sandbox = ground.sandbox()
+    assert sandbox.run("mkdir p02/.git/refs/heads/new; touch p29/file").ok
+    if when.startswith("after"):
+        for project in projects[5:12]:
+            assert sandbox.run(COMMIT, cwd=str(project)).ok
+    for project in (projects[25], projects[1]):
+        result = sandbox.run(line, cwd=str(project))
+        assert result.ok
+        assert [violation.target for violation in result.violations] == [str(project / left)]
+        assert not os.path.lexists(project / left)
+
+
+@pytest.mark.parametrize("name", LEFT)
+def test_nor_is_it_left_by_the_only_command_of_a_program(ground: Ground, projects: list[Path], name: str) -> None:
+    line, left = LEFT[name]
+    line = line.format(victim=ground.home / ".bashrc", outside=ground.outside)
+    words = [sys.executable, "-m", "stockade", "run", "-c", f"cd {projects[25]}; {line}"]
+    environment = {**os.environ, "HOME": str(ground.home)}
+    done = subprocess.run(words, cwd=ground.project, env=environment, capture_output=True, check=True)
+    assert b"set aside" in done.stderr
+    assert not os.path.lexists(projects[25] / left)
+
+
+def test_a_directory_that_came_since_is_watched_as_well(ground: Ground, projects: list[Path]) -> None:
+    def plant(sandbox: BlockingSandbox, at: str) -> list[str]:
+        done = sandbox.run(f"ln -s {ground.home}/.bashrc {at}/link", cwd=str(projects[20]))
+        assert done.ok
+        return [violation.target.removeprefix(f"{projects[20]}/") for violation in done.violations]
+
+    sandbox = ground.sandbox()
+    assert sandbox.run("mkdir -p .git/refs/heads/a/b", cwd=str(projects[20])).ok
+    assert plant(sandbox, ".git/refs/heads/a/b") == [".git/refs/heads/a/b/link"]
+    (projects[20] / ".git/logs/refs/heads/of-the-host").mkdir()
+    assert plant(sandbox, ".git/logs/refs/heads/of-the-host") == [".git/logs/refs/heads/of-the-host/link"]
+
+
+def test_a_list_that_is_written_over_is_set_aside(ground: Ground, projects: list[Path]) -> None:
+    (projects[20] / ".git/objects/info/alternates").write_text(f"{projects[0]}/.git/objects\n")
+    sandbox = ground.sandbox()
+    assert sandbox.run("true").violations == ()
+    done = sandbox.run(f"echo {ground.outside} >>p20/.git/objects/info/alternates")
+    assert [violation.target for violation in done.violations] == [f"{projects[20]}/.git/objects/info/alternates"]
+
+
+def test_what_the_host_made_between_two_commands_stays(ground: Ground, projects: list[Path]) -> None:
+    sandbox = ground.sandbox()
+    assert sandbox.run("true").ok
+    link = projects[20] / ".git/logs/refs/heads/mine"
+    link.symlink_to(ground.home / "log")
+    (projects[3] / ".git/objects/info/alternates").write_text(f"{ground.outside}\n")
+    for _ in range(3):
+        assert sandbox.run("true").violations == ()
+    assert sandbox.run(COMMIT, cwd=str(projects[20])).violations == ()
+    assert link.is_symlink()
+    assert (projects[3] / ".git/objects/info/alternates").exists()
+
+
+def test_beside_a_command_that_runs_on_it_is_set_aside_once_none_runs(ground: Ground, projects: list[Path]) -> None:
+    team = projects[20] / ".git/logs/refs/heads/team"
+
+    async def work() -> list[str]:
+        async with Sandbox(ground.policy()) as sandbox:
+            async with await sandbox.spawn("read end", stdin=PIPE) as job:
+                await sandbox.run(f"mkdir {team}; ln -s {ground.home}/.bashrc {team}/a")
+                await sandbox.run("sleep 0.3")  # there are looks meanwhile
+                assert job.stdin is not None
+                job.stdin.write(b"\n")
+                assert (await job.wait()).ok
+            return [violation.target for violation in sandbox.violations]
+
+    assert asyncio.run(work()) == [f"{team}/a"]
+    assert not os.path.lexists(team / "a")
