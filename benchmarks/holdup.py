@@ -1,12 +1,12 @@
 """How long a command's calls wait while another command asks the supervisor the dearest questions that it can.
 
-    python benchmarks/holdup.py [--count N]
+    python benchmarks/holdup.py [--count N] [--memory MIB]
 
 The innocent command makes files with ``open(O_CREAT)`` and is timed inside, first alone, then beside each attack:
 chains of 38 links of nearly 4,096 bytes, whose texts lead up, or up and down, or through deep directories. Each chain
 is gone through twice: by ``open(O_CREAT)``, about which the supervisor is asked, and by ``stat``, about which it is
 not. The second shows what the kernel's own work for the attacker takes from everybody. A last attacker changes the
-rights of two gigabytes of its memory again and again, for which everybody waits who reads it. The table is printed and
+rights of two gibibytes of its memory again and again, for which everybody waits who reads it. The table is printed and
 written to ``results.md``.
 """
 
@@ -47,7 +47,7 @@ while True:
 CALLS = {"made": "os.open('0/x', os.O_CREAT | os.O_WRONLY)", "only looked at": "os.stat('0/x')"}
 CHANGING_MEMORY = """\
 import ctypes, mmap, os, threading
-size = 2 << 30
+size = {size} << 20
 libc = ctypes.CDLL(None)
 room = mmap.mmap(-1, size)
 start = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(room)))
@@ -77,6 +77,7 @@ class Options(argparse.Namespace):
     """The command line, typed."""
 
     count: int
+    memory: int
     output: Path
 
 
@@ -104,6 +105,9 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--count", type=int, default=2000, help="files that the innocent makes (default: %(default)s)")
+    parser.add_argument(
+        "--memory", type=int, default=2048, help="MiB that the last attacker has (default: %(default)s)"
+    )
     parser.add_argument("--output", type=Path, default=RESULTS, help="file of results (default: beside this program)")
     options = parser.parse_args(namespace=Options())
     output = options.output.absolute()
@@ -119,7 +123,8 @@ def main() -> None:
                 for how, call in CALLS.items():
                     attacker = ATTACK.format(text=text, call=call)
                     rows.append(_row(f"{title}, {how}", _beside(sandbox, attacker, options.count), quiet))
-            rows.append(_row("memory that changes", _beside(sandbox, CHANGING_MEMORY, options.count), quiet))
+            attacker = CHANGING_MEMORY.format(size=options.memory)
+            rows.append(_row("memory that changes", _beside(sandbox, attacker, options.count), quiet))
     head = ["beside", "ms median", "ms mean", "ms 99 %", "ms most", "times the quiet mean"]
     facts = "\n".join(f"- {fact}" for fact in machine.facts())
     text = f"{facts}\n\n{render(head, rows)}"

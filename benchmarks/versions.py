@@ -1,7 +1,7 @@
 """What a change costs: this checkout and another one, side by side.
 
     git worktree add ../before <commit>
-    python benchmarks/versions.py ../before [--rounds N]
+    python benchmarks/versions.py ../before [--rounds N] [--sizes 3,30,300]
 
 In trees with 3, 30 and 300 repositories the library and the command line of both run ``true`` once in each round, in an
 order that changes from round to round. The table is printed and written to ``results.md``.
@@ -25,7 +25,7 @@ from results import write
 from table import render
 from workplace import workplace
 
-SIZES = (3, 30, 300)
+SIZES = "3,30,300"
 RESULTS = Path(__file__).with_name("results.md")
 _HERE = Path(__file__).resolve().parents[1]
 _DRIVERS = Path(__file__).resolve().parent / "drivers"
@@ -38,6 +38,7 @@ class Options(argparse.Namespace):
 
     other: Path
     rounds: int
+    sizes: str
     output: Path
 
 
@@ -71,6 +72,7 @@ def _options() -> Options:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("other", type=Path, help="the other checkout")
     parser.add_argument("--rounds", type=int, default=60, help="rounds for each tree (default: %(default)s)")
+    parser.add_argument("--sizes", default=SIZES, help="repositories in the trees (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="file of results (default: beside this program)")
     options = parser.parse_args(namespace=Options())
     if not (options.other / "src" / "stockade" / "__init__.py").is_file():
@@ -104,9 +106,10 @@ def main() -> None:
     for checkout in checkouts.values():
         compileall.compile_dir(checkout / "src", quiet=1)  # so that neither compiles anything while it is measured
     places: dict[int, dict[str, Place]] = {}
+    sizes = [int(size) for size in options.sizes.split(",")]
     began, load = time.monotonic(), machine.load()
     with workplace() as place:
-        for size in SIZES:
+        for size in sizes:
             print(f"{size} repositories ...", file=sys.stderr)
             contenders: list[Contender] = []
             for which, checkout in checkouts.items():
@@ -121,7 +124,7 @@ def main() -> None:
     took = time.monotonic() - began
     facts = [*machine.facts(), f"other: {_revision(other)}"]
     facts.append(f"{options.rounds} rounds in {took:.0f} s, load {load} before, {machine.load()} after")
-    table = render(["`true`", *(f"{size} repositories" for size in SIZES)], _rows(places))
+    table = render(["`true`", *(f"{size} repositories" for size in sizes)], _rows(places))
     text = "\n\n".join(["\n".join(f"- {fact}" for fact in facts), table, _NOTES])
     print(text)
     write(output, "Versions", text)

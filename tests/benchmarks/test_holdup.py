@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def test_every_attack_has_its_row(first_column: Callable[..., list[str]]) -> None:
-    rows = first_column("holdup.py", "--count", "5")
+    rows = first_column("holdup.py", "--count", "5", "--memory", "16")
     assert [row for row in rows if row.startswith(("nothing", "links", "memory"))] == [
         "nothing",
         "links that lead up, made",

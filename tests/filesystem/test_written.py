@@ -163,3 +163,43 @@ def test_without_a_watch_left_the_times_tell(holder: Path, memory: Memory, monke
     (holder / ".git/refs/heads/new").unlink()
     assert written.search([name], (), memory) == []
     assert memory.attends(name), "there are watches again"
+
+
+def test_it_is_not_tried_again_and_again_to_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    class Blind:
+        def attend(self, owner: str, _directory: str) -> bool:
+            asked.append(owner)
+            return False
+
+        def attends(self, _owner: str) -> bool:
+            return False
+
+        def leave(self, _owner: str) -> None:
+            pass
+
+    monkeypatch.setattr("stockade.filesystem.written.TICK", 0)
+    holders = [str(tmp_path / str(number)) for number in range(50)]
+    for holder in holders:
+        os.makedirs(f"{holder}/.git/refs")
+    written, blind = Written(), Blind()
+    written.know(holders, blind)
+    assert written.search(holders, (), blind) == []
+    asked.clear()
+    written.know(holders, blind)
+    assert written.search(holders, (), blind) == []
+    assert asked == []
+    os.symlink("/etc/passwd", f"{holders[40]}/.git/refs/link")
+    assert written.search(holders, (), blind) == [holders[40]]
+
+
+def test_who_no_longer_watches_is_not_relied_on(holder: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    time.sleep(0.03)
+    written, name = Written(), str(holder)
+    written.know([name], memory)
+    monkeypatch.setattr(written, "_attempts", 0)
+    memory.leave(name)
+    written.know([name], memory)
+    (holder / ".git/refs/heads/new").symlink_to("/etc/passwd")
+    assert written.search([name], (), memory) == [name]

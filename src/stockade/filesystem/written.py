@@ -29,6 +29,8 @@ _SKIPPED: Final = UNWALKED - {"modules"}
 _OBJECTS: Final = ("/objects", "/objects/info", "/objects/pack")
 #: So many directories are searched in one repository.
 _MOST: Final = 200_000
+#: So often it is tried in vain to watch a repository, before times have to do for those that are not watched yet.
+_ATTEMPTS: Final = 20
 #: As many links as a directory has, before those of the directories in it.
 _OWN_LINKS: Final = 2
 
@@ -55,16 +57,20 @@ class Written:
         #: Those that are watched: the directories that hold them, and they themselves.
         self._watched: set[str] = set()
         self._stores: set[str] = set()
+        self._attempts = _ATTEMPTS
 
     def know(self, holders: Iterable[str], watcher: Watcher | None) -> None:
         """Note what there is in these repositories before a command runs, or have it watched from now on."""
         for holder in holders:
             if watcher is None or not watcher.attends(holder):
-                self._note(holder, watcher)
+                self._forget(holder)
+                if watcher is None or self._attempts or holder not in self._known:
+                    self._note(holder, watcher)
 
     def know_again(self, holders: Iterable[str], watcher: Watcher) -> None:
         """Watch what there is in these repositories now."""
         for holder in holders:
+            self._forget(holder)
             self._note(holder, watcher)
 
     def still(self, stirred: Iterable[str]) -> set[str]:
@@ -83,17 +89,19 @@ class Written:
         for holder in [holder for holder in holders if holder not in self._watched]:
             if self._has_links(holder):
                 found.append(holder)
-            else:
+            elif self._attempts:
                 self._note(holder, watcher)
         return found
 
     def _has_links(self, holder: str) -> bool:
         return has_links(f"{holder}/.git", self._known.setdefault(holder, {}))
 
+    def _forget(self, holder: str) -> None:
+        self._watched.discard(holder)
+        self._stores.discard(f"{holder}/.git")
+
     def _note(self, holder: str, watcher: Watcher | None) -> None:
         store = f"{holder}/.git"
-        self._watched.discard(holder)
-        self._stores.discard(store)
         if watcher is None:
             self._known[holder] = directories_of(store)
             return
@@ -107,6 +115,7 @@ class Written:
         self._known[holder] = directories_of(store, watch)
         if failed or not self._known[holder]:
             watcher.leave(holder)
+            self._attempts = max(0, self._attempts - 1)
         else:
             self._watched.add(holder)
             self._stores.add(store)

@@ -176,6 +176,7 @@ class Inspector:
         seen: list[str] = []
         holders: list[str] = []
         stores: list[str] = []
+        owners: list[str] = []
         self._bare = {}
         for path, entries in memory.listed():
             seen.append(path)
@@ -184,11 +185,12 @@ class Inspector:
                 holders.append(path)
                 if kinds[".git"] == "directory":
                     stores.append(f"{path}/.git")
+                    owners.append(path)
             if "objects" in kinds and "refs" in kinds:
                 stores.append(path)
                 if "/.git/" not in f"{path}/":
                     self._note_bare(path)
-        self._looks().know(stores, holders, memory if watched else None)
+        self._looks().know(stores, owners, memory if watched else None)
         self._seen = frozenset(seen)
         self._holders = tuple(holders)
 
