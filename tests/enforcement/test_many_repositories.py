@@ -10,8 +10,10 @@ import sys
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.enforcement.conftest import PATIENCE
 
 from stockade import PIPE, Sandbox
+from stockade.filesystem.inotify import Event, Inotify
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -138,3 +140,72 @@ def test_beside_a_command_that_runs_on_it_is_set_aside_once_none_runs(ground: Gr
 
     assert asyncio.run(work()) == [f"{team}/a"]
     assert not os.path.lexists(team / "a")
+
+
+def linked_in(holder: Path, target: Path) -> tuple[str, list[str]]:
+    """Return a line that leaves a link and a list in a repository, and what is set aside for it."""
+    log, others = holder / ".git/logs/refs/heads/main", holder / ".git/objects/info/alternates"
+    return f"ln -sf {target} {log}; echo {target} >{others}", [str(log), str(others)]
+
+
+def test_in_a_repository_where_only_a_later_policy_lets_commands_write_it_is_set_aside(
+    ground: Ground, projects: list[Path]
+) -> None:
+    second = ground.root / "second"
+    shutil.copytree(projects[0], second / "one", symlinks=True)
+    line, left = linked_in(second / "one", ground.home / ".bashrc")
+    sandbox = ground.sandbox()
+    assert sandbox.run("true").ok
+    assert sandbox.run("true").ok
+    sandbox.update(ground.policy(filesystem__allowWrite=(str(second),)))
+    done = sandbox.run(line)
+    assert done.ok
+    assert sorted(violation.target for violation in done.violations) == left
+
+
+def test_nor_does_it_stay_if_a_command_of_the_earlier_policy_runs_on(ground: Ground, projects: list[Path]) -> None:
+    second = ground.root / "second"
+    shutil.copytree(projects[0], second / "one", symlinks=True)
+    line, left = linked_in(second / "one", ground.home / ".bashrc")
+    before, others = linked_in(projects[20], ground.home / ".bashrc")
+
+    async def work() -> list[str]:
+        async with Sandbox(ground.policy()) as sandbox:
+            assert (await sandbox.run("true")).ok
+            async with await sandbox.spawn(f"{before}; echo; read end", stdin=PIPE, stdout=PIPE) as job:
+                assert job.stdin is not None
+                assert job.stdout is not None
+                await job.stdout.readline()
+                await sandbox.update(ground.policy(filesystem__allowWrite=(str(second),)))
+                assert (await sandbox.run(line)).ok
+                job.stdin.write(b"\n")
+                assert (await job.wait()).ok
+            return [violation.target for violation in sandbox.violations]
+
+    assert sorted(asyncio.run(work())) == sorted(left + others)
+
+
+def test_nor_does_it_where_events_were_lost_while_the_command_ran(
+    ground: Ground, projects: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, left = linked_in(projects[20], ground.home / ".bashrc")
+
+    async def work() -> list[str]:
+        async with Sandbox(ground.policy()) as sandbox:
+            assert (await sandbox.run("true")).ok
+            async with await sandbox.spawn(f"read go; {line}", stdin=PIPE) as job:
+                lost = asyncio.Event()
+                with monkeypatch.context() as patch:
+
+                    def lose(_: Inotify) -> list[Event]:
+                        lost.set()
+                        return [Event(-1, "", overflow=True)]
+
+                    patch.setattr(Inotify, "read", lose)
+                    await asyncio.wait_for(lost.wait(), PATIENCE)
+                assert job.stdin is not None
+                job.stdin.write(b"\n")
+                assert (await job.wait()).ok
+            return [violation.target for violation in sandbox.violations]
+
+    assert sorted(asyncio.run(work())) == left

@@ -231,7 +231,7 @@ def test_what_is_watched_for_somebody_is_told_by_that_name_and_forgets_nothing(t
         assert memory.attend("one", f"{top}/beside")
         assert memory.attend("other", f"{top}/beside")
         assert not memory.attend("other", f"{top}/missing")
-        assert memory.attends("one")
+        assert memory.attended == {"one", "other"}
         (top / "beside/file").touch()
         assert not memory.refresh()
         news = memory.take_news()
@@ -241,7 +241,7 @@ def test_what_is_watched_for_somebody_is_told_by_that_name_and_forgets_nothing(t
         assert not memory.refresh()
         news = memory.take_news()
         assert (news.stirred, news.grown, bool(news)) == ({"other"}, {"other"}, False)
-        assert not memory.attends("one")
+        assert memory.attended == {"other"}
         assert _facts(memory, top) == facts
         memory.leave("other")
         (top / "beside/again").touch()

@@ -1,15 +1,16 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import time
 from typing import TYPE_CHECKING
 
 import pytest
 
-from stockade.filesystem.inotify import Inotify
+from stockade.filesystem.inotify import Event, Inotify
 from stockade.filesystem.memory import Memory
-from stockade.filesystem.written import Written, directories_of, has_links
+from stockade.filesystem.written import State, Written, directories_of, has_links
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,16 +18,10 @@ if TYPE_CHECKING:
 
 
 @pytest.fixture
-def holder(tmp_path: Path) -> Path:
-    made = tmp_path / "x"
-    subprocess.run(["git", "init", "-q", str(made)], check=True)
-    (made / ".git/logs/refs/heads").mkdir(parents=True)
-    return made
-
-
-@pytest.fixture
-def store(holder: Path) -> Path:
-    return holder / ".git"
+def store(tmp_path: Path) -> Path:
+    subprocess.run(["git", "init", "-q", str(tmp_path / "x")], check=True)
+    (tmp_path / "x/.git/logs/refs/heads").mkdir(parents=True)
+    return tmp_path / "x/.git"
 
 
 @pytest.fixture
@@ -38,7 +33,7 @@ def memory() -> Iterator[Memory]:
 
 def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (store / "logs/refs/heads/deep").mkdir(parents=True)
-    known: dict[str, int] = {}
+    known: dict[str, State] = {}
     monkeypatch.setattr("stockade.filesystem.written.TICK", 0)
     assert not has_links(str(store), known)
     assert f"{store}/logs/refs/heads/deep" in known
@@ -102,104 +97,136 @@ def test_what_cannot_be_listed_is_searched_at_every_look(store: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["logs/refs/heads", "refs", ".", "objects", "objects/info", "objects/pack"])
-def test_what_was_noted_is_searched_only_where_it_changed(holder: Path, where: str) -> None:
+def test_what_was_noted_is_searched_only_where_it_changed(store: Path, where: str) -> None:
     time.sleep(0.03)
     written = Written()
-    written.know([str(holder)], None)
-    assert written.search([str(holder)], (), None) == []
-    (holder / ".git" / where / "new").symlink_to("/etc/passwd")
-    assert written.search([str(holder)], (), None) == [str(holder)]
+    written.know([str(store)], None)
+    assert written.search([str(store)], set(), None) == []
+    (store / where / "new").symlink_to("/etc/passwd")
+    assert written.search([str(store)], set(), None) == [str(store)]
 
 
-def test_a_link_that_was_there_before_is_no_news(holder: Path) -> None:
-    (holder / ".git/logs/refs/heads/main").symlink_to("/etc/passwd")
+def test_another_directory_that_changed_in_the_same_tick_is_searched(store: Path) -> None:
+    logs, others = store / "logs/refs/heads", store.parent / "others"
+    for _ in range(100):  # mostly one attempt is enough
+        (logs / "team/a").mkdir(parents=True)
+        (others / "a").mkdir(parents=True)
+        (others / "a/main").symlink_to("/etc/passwd")
+        if (logs / "team/a").stat().st_ctime_ns == (others / "a").stat().st_ctime_ns:
+            break
+        shutil.rmtree(logs / "team")
+        shutil.rmtree(others)
     time.sleep(0.03)
     written = Written()
-    written.know([str(holder)], None)
-    assert written.search([str(holder)], (), None) == []
+    written.know([str(store)], None)
+    (logs / "team").rename(store.parent / "before")
+    others.rename(logs / "team")
+    assert written.search([str(store)], set(), None) == [str(store)]
+
+
+def test_a_link_that_was_there_before_is_no_news(store: Path) -> None:
+    (store / "logs/refs/heads/main").symlink_to("/etc/passwd")
+    time.sleep(0.03)
+    written = Written()
+    written.know([str(store)], None)
+    assert written.search([str(store)], set(), None) == []
 
 
 @pytest.mark.parametrize(
     "where", ["logs/refs/heads", "refs/heads", "refs", ".", "objects", "objects/info", "objects/pack"]
 )
-def test_what_is_watched_is_told(holder: Path, memory: Memory, where: str) -> None:
-    written, name = Written(), str(holder)
+def test_what_is_watched_is_told(store: Path, memory: Memory, where: str) -> None:
+    written, name = Written(), str(store)
     written.know([name], memory)
-    assert memory.attends(name)
+    assert name in memory.attended
     assert written.search([name], memory.take_news().stirred, memory) == []
-    (holder / ".git" / where / "new").symlink_to("/etc/passwd")
+    (store / where / "new").symlink_to("/etc/passwd")
     memory.refresh()
     news = memory.take_news()
     assert (news.stirred, news.grown) == ({name}, set())
     assert written.search([name], news.stirred, memory) == [name]
 
 
-def test_a_new_directory_is_watched_once_it_is_known(holder: Path, memory: Memory) -> None:
-    written, name = Written(), str(holder)
+def test_a_new_directory_is_watched_once_it_is_known(store: Path, memory: Memory) -> None:
+    written, name = Written(), str(store)
     written.know([name], memory)
-    (holder / ".git/refs/heads/team").mkdir()
+    (store / "refs/heads/team").mkdir()
     memory.refresh()
     news = memory.take_news()
     assert (news.stirred, news.grown) == ({name}, {name})
     written.know_again(news.grown, memory)
-    (holder / ".git/refs/heads/team/new").symlink_to("/etc/passwd")
+    (store / "refs/heads/team/new").symlink_to("/etc/passwd")
     memory.refresh()
     assert memory.take_news().stirred == {name}
 
 
-def test_without_a_watch_left_the_times_tell(holder: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_where_events_were_lost_the_times_tell(store: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    time.sleep(0.03)
+    written, name = Written(), str(store)
+    written.know([name], memory)
+    assert memory.attended == {name}
+    with monkeypatch.context() as patch:
+        patch.setattr(Inotify, "read", lambda _: [Event(-1, "", overflow=True)])
+        memory.refresh()
+    assert memory.take_news().lost
+    (store / "refs/heads/new").symlink_to("/etc/passwd")
+    memory.refresh()
+    assert memory.attended == set()
+    assert written.search([name], memory.take_news().stirred, memory) == [name]
+
+
+def test_without_a_watch_left_the_times_tell(store: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     def none_left(_: Inotify, path: str) -> int:
         raise OSError(28, "none left", path)
 
     time.sleep(0.03)
-    written, name = Written(), str(holder)
+    written, name = Written(), str(store)
     with monkeypatch.context() as patch:
         patch.setattr(Inotify, "add", none_left)
         written.know([name], memory)
-        assert not memory.attends(name)
-        assert written.search([name], (), memory) == []
-        (holder / ".git/refs/heads/new").symlink_to("/etc/passwd")
-        assert written.search([name], (), memory) == [name]
-    (holder / ".git/refs/heads/new").unlink()
-    assert written.search([name], (), memory) == []
-    assert memory.attends(name), "there are watches again"
+        assert name not in memory.attended
+        assert written.search([name], set(), memory) == []
+        (store / "refs/heads/new").symlink_to("/etc/passwd")
+        assert written.search([name], set(), memory) == [name]
+    (store / "refs/heads/new").unlink()
+    assert written.search([name], set(), memory) == []
+    assert name in memory.attended, "there are watches again"
 
 
 def test_it_is_not_tried_again_and_again_to_watch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[str] = []
 
     class Blind:
+        attended: frozenset[str] = frozenset()
+
         def attend(self, owner: str, _directory: str) -> bool:
             asked.append(owner)
-            return False
-
-        def attends(self, _owner: str) -> bool:
             return False
 
         def leave(self, _owner: str) -> None:
             pass
 
     monkeypatch.setattr("stockade.filesystem.written.TICK", 0)
-    holders = [str(tmp_path / str(number)) for number in range(50)]
-    for holder in holders:
-        os.makedirs(f"{holder}/.git/refs")
+    stores = [str(tmp_path / str(number) / ".git") for number in range(50)]
+    for store in stores:
+        os.makedirs(f"{store}/refs")
     written, blind = Written(), Blind()
-    written.know(holders, blind)
-    assert written.search(holders, (), blind) == []
+    written.know(stores, blind)
+    assert written.search(stores, frozenset(), blind) == []
     asked.clear()
-    written.know(holders, blind)
-    assert written.search(holders, (), blind) == []
+    written.know(stores, blind)
+    assert written.search(stores, frozenset(), blind) == []
     assert asked == []
-    os.symlink("/etc/passwd", f"{holders[40]}/.git/refs/link")
-    assert written.search(holders, (), blind) == [holders[40]]
+    os.symlink("/etc/passwd", f"{stores[40]}/refs/link")
+    assert written.search(stores, frozenset(), blind) == [stores[40]]
 
 
-def test_who_no_longer_watches_is_not_relied_on(holder: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_no_longer_watches_is_not_relied_on(store: Path, memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
     time.sleep(0.03)
-    written, name = Written(), str(holder)
+    written, name = Written(), str(store)
     written.know([name], memory)
     monkeypatch.setattr(written, "_attempts", 0)
     memory.leave(name)
     written.know([name], memory)
-    (holder / ".git/refs/heads/new").symlink_to("/etc/passwd")
-    assert written.search([name], (), memory) == [name]
+    (store / "refs/heads/new").symlink_to("/etc/passwd")
+    assert written.search([name], frozenset(), memory) == [name]

@@ -30,12 +30,16 @@ class Alternates:
         self._plain: set[str] = set()
         self._suspects: set[str] = set()
 
-    def know(self, stores: Iterable[str]) -> None:
-        """Note the lists of these repositories, before a command runs; of those that are known already they stay."""
+    def know(self, stores: Iterable[str], *, more: bool = False) -> None:
+        """Note the lists of these repositories, before a command runs; of those that are known already they stay.
+
+        They are all, or ``more`` than those that are known.
+        """
         now = set(stores)
-        for store in self._known.keys() - now:
-            del self._known[store]
-        self._plain &= now
+        if not more:
+            for store in self._known.keys() - now:
+                del self._known[store]
+            self._plain &= now
         for store in now - self._known.keys():
             self._note(store)
 

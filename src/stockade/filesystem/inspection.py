@@ -91,14 +91,18 @@ class Inspection:
         self._walked.clear()
         self._memo.alternates.begin()
 
-    def know(self, stores: Iterable[str], holders: Iterable[str], watcher: Watcher | None) -> None:
-        """Note what these repositories are like before a command runs; from now on they are watched, if that can be."""
-        self._memo.alternates.know(stores)
-        self._written.know(holders, watcher)
+    def know(self, stores: Iterable[str], owned: Iterable[str], watcher: Watcher | None, *, more: bool = False) -> None:
+        """Note what these repositories are like before a command runs.
 
-    def know_again(self, holders: Iterable[str], watcher: Watcher) -> None:
+        Those ``owned`` by a work tree are watched from now on, if that can be. They are all, or ``more`` than those
+        that are known.
+        """
+        self._memo.alternates.know(stores, more=more)
+        self._written.know(owned, watcher)
+
+    def know_again(self, stores: Iterable[str], watcher: Watcher) -> None:
         """Watch what there is now in these repositories: directories came or went in them."""
-        self._written.know_again(holders, watcher)
+        self._written.know_again(stores, watcher)
 
     def ask_again(self) -> None:
         """Ask for every known index once more: something changed on the disk that no look was told of."""
@@ -135,12 +139,10 @@ class Inspection:
         lists: list[str] = []
         if ground.last:
             watcher = ground.watcher if ground.settled else None
-            lists = self._memo.alternates.changed(
-                frozenset() if watcher is None else self._written.still(ground.stirred)
-            )
-            holders.update((f"{store}/".partition("/.git/")[0], None) for store in lists if "/.git/" in f"{store}/")
-            rest = [holder for holder in ground.holders if holder not in holders]
-            holders.update(dict.fromkeys(self._written.search(rest, ground.stirred, watcher)))
+            stores = [f"{holder}/.git" for holder in ground.holders if holder not in holders]
+            lists = self._memo.alternates.changed(frozenset() if watcher is None else watcher.attended - ground.stirred)
+            found_in = [*lists, *self._written.search(stores, ground.stirred, watcher)]
+            holders.update((f"{store}/".partition("/.git/")[0], None) for store in found_in if "/.git/" in f"{store}/")
             self._forget(holders)
         self._leading.update(holders)
         # These are read in any case, and what the plan has read of them may be out of date.

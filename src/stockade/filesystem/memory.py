@@ -21,7 +21,7 @@ from stockade.filesystem.readings import Readings
 from stockade.filesystem.terrain import EVERYTHING, Entries, Interest, Kind, Land
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, KeysView
 
     from stockade.filesystem.inotify import Event, Inotify
 
@@ -173,9 +173,10 @@ class Memory:
         self._owners.setdefault(watch, set()).add(owner)
         return True
 
-    def attends(self, owner: str) -> bool:
-        """Tell whether something is watched for an owner."""
-        return owner in self._attended
+    @property
+    def attended(self) -> KeysView[str]:
+        """The owners for whom something is watched."""
+        return self._attended.keys()
 
     def leave(self, owner: str) -> None:
         """Watch nothing for an owner any more."""

@@ -5,7 +5,8 @@ After a command, two things tell whether a repository needs a look:
 
 - Where the disk is watched, these directories are watched, too, and those that hold the lists of other object stores.
   In a repository without an event there is nothing new.
-- Where it is not, they are noted before the command, each with the time of its last change, which no command can set.
+- Where it is not, they are noted before the command, each with the time of its last change, which no command can set,
+  and with its inode: another directory may have changed in the same tick of the clock, and be moved to its place.
   Those that have changed are searched afterwards.
 """
 
@@ -14,12 +15,16 @@ from __future__ import annotations
 import os
 import time
 
-from stockade.annotation import TYPE_CHECKING, Final, Protocol
+from stockade.annotation import TYPE_CHECKING, Final, Protocol, TypeAlias
 from stockade.filesystem.signature import TICK
 from stockade.placeholder import STAGE
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from collections.abc import Set as AbstractSet
+
+#: The inode of a directory and the time of its last change; ``None`` if that is too near to tell.
+State: TypeAlias = "tuple[int, int] | None"
 
 #: Git writes elsewhere in a repository, or they are looked at by themselves.
 UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAGE})
@@ -36,98 +41,85 @@ _OWN_LINKS: Final = 2
 
 
 class Watcher(Protocol):
-    """Who can watch directories for somebody: see ``stockade.filesystem.memory``."""
+    """Who can watch directories for a repository: see ``stockade.filesystem.memory``."""
+
+    @property
+    def attended(self) -> AbstractSet[str]:
+        """The repositories for which something is watched."""
 
     def attend(self, owner: str, directory: str) -> bool:
         """Watch a directory, too; return whether that can be."""
 
-    def attends(self, owner: str) -> bool:
-        """Tell whether something is watched for an owner."""
-
     def leave(self, owner: str) -> None:
-        """Watch nothing for an owner any more."""
+        """Watch nothing for a repository any more."""
 
 
 class Written:
-    """See the module. For one session; a repository goes by the directory that holds its ``.git``."""
+    """See the module. For one session."""
 
     def __init__(self) -> None:
         """Know of no repository."""
-        self._known: dict[str, dict[str, int]] = {}
-        #: Those that are watched: the directories that hold them, and they themselves.
-        self._watched: set[str] = set()
-        self._stores: set[str] = set()
+        self._known: dict[str, dict[str, State]] = {}
         self._attempts = _ATTEMPTS
 
-    def know(self, holders: Iterable[str], watcher: Watcher | None) -> None:
+    def know(self, stores: Iterable[str], watcher: Watcher | None) -> None:
         """Note what there is in these repositories before a command runs, or have it watched from now on."""
-        for holder in holders:
-            if watcher is None or not watcher.attends(holder):
-                self._forget(holder)
-                if watcher is None or self._attempts or holder not in self._known:
-                    self._note(holder, watcher)
+        if watcher is not None:
+            stores = [store for store in stores if store not in watcher.attended]
+            if not self._attempts:
+                stores = [store for store in stores if store not in self._known]
+        for store in stores:
+            self._note(store, watcher)
 
-    def know_again(self, holders: Iterable[str], watcher: Watcher) -> None:
+    def know_again(self, stores: Iterable[str], watcher: Watcher) -> None:
         """Watch what there is in these repositories now."""
-        for holder in holders:
-            self._forget(holder)
-            self._note(holder, watcher)
+        for store in stores:
+            self._note(store, watcher)
 
-    def still(self, stirred: Iterable[str]) -> set[str]:
-        """Return the repositories that are watched, but for those ``stirred``: nothing came or went in them."""
-        told = {f"{holder}/.git" for holder in stirred}
-        return self._stores - told if told else self._stores
-
-    def search(self, holders: Iterable[str], stirred: Iterable[str], watcher: Watcher | None) -> list[str]:
+    def search(self, stores: Iterable[str], stirred: AbstractSet[str], watcher: Watcher | None) -> list[str]:
         """Return those of the repositories in which links may lie, now that no command runs.
 
-        ``stirred`` are those of which the ``watcher`` told. What it does not watch yet it does from now on.
+        ``stirred`` are those of which the ``watcher`` told. What it does not watch yet it does from now on; if events
+        were lost while commands ran, that is all of them.
         """
         if watcher is None:
-            return [holder for holder in holders if self._has_links(holder)]
-        found = [holder for holder in stirred if holder in self._watched]
-        for holder in [holder for holder in holders if holder not in self._watched]:
-            if self._has_links(holder):
-                found.append(holder)
+            return [store for store in stores if self._has_links(store)]
+        found = list(stirred)
+        attended = watcher.attended
+        for store in [store for store in stores if store not in attended and store not in stirred]:
+            if self._has_links(store):
+                found.append(store)
             elif self._attempts:
-                self._note(holder, watcher)
+                self._note(store, watcher)
         return found
 
-    def _has_links(self, holder: str) -> bool:
-        return has_links(f"{holder}/.git", self._known.setdefault(holder, {}))
+    def _has_links(self, store: str) -> bool:
+        return has_links(store, self._known.setdefault(store, {}))
 
-    def _forget(self, holder: str) -> None:
-        self._watched.discard(holder)
-        self._stores.discard(f"{holder}/.git")
-
-    def _note(self, holder: str, watcher: Watcher | None) -> None:
-        store = f"{holder}/.git"
+    def _note(self, store: str, watcher: Watcher | None) -> None:
         if watcher is None:
-            self._known[holder] = directories_of(store)
+            self._known[store] = directories_of(store)
             return
-        watcher.leave(holder)
+        watcher.leave(store)
         failed: list[str] = []
 
         def watch(directory: str) -> None:
-            if not watcher.attend(holder, directory):
+            if not watcher.attend(store, directory):
                 failed.append(directory)
 
-        self._known[holder] = directories_of(store, watch)
-        if failed or not self._known[holder]:
-            watcher.leave(holder)
+        self._known[store] = directories_of(store, watch)
+        if failed or not self._known[store]:
+            watcher.leave(store)
             self._attempts = max(0, self._attempts - 1)
-        else:
-            self._watched.add(holder)
-            self._stores.add(store)
 
 
-def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) -> dict[str, int]:
-    """Return the directories of a repository in which git writes, each with the time of its last change.
+def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) -> dict[str, State]:
+    """Return the directories of a repository in which git writes, each with its state.
 
     Each is watched before it is listed. Where the repository itself shows that a directory has a link for each one in
     it, one without needs no listing. Nothing is returned if it cannot be told.
     """
-    found: dict[str, int] = {}
+    found: dict[str, State] = {}
     old = time.time_ns() - TICK
     objects = tuple(store + below for below in _OBJECTS)
     counted = -1
@@ -137,7 +129,7 @@ def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) 
         try:
             status = os.stat(here, follow_symlinks=False)
             watch(here)
-            found[here] = status.st_ctime_ns if status.st_ctime_ns < old else 0
+            found[here] = _state_of(status, old)
             if here in objects or (status.st_dev == counted and status.st_nlink == _OWN_LINKS):
                 continue
             with os.scandir(here) as entries:
@@ -156,11 +148,11 @@ def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) 
     return found
 
 
-def has_links(store: str, known: dict[str, int]) -> bool:
+def has_links(store: str, known: dict[str, State]) -> bool:
     """Tell whether there may be a link or a pipe in a repository where git writes.
 
-    ``known`` are the directories that were searched before, each with the time of its last change: those that have
-    not changed since are not searched again. A change in the same tick of the clock would not show.
+    ``known`` are the directories that were searched before, each with its state: those that have not changed since
+    are not searched again.
     """
     old = time.time_ns() - TICK
     objects = tuple(store + below for below in _OBJECTS)
@@ -168,10 +160,10 @@ def has_links(store: str, known: dict[str, int]) -> bool:
     while todo:
         here = todo.pop()
         try:
-            changed = os.stat(here, follow_symlinks=False).st_ctime_ns
-            if known.get(here) == changed:
+            state = _state_of(os.stat(here, follow_symlinks=False), old)
+            if state is not None and known.get(here) == state:
                 continue
-            known[here] = changed if changed < old else 0
+            known[here] = state
             skipped = _skipped_in(here, store)
             with os.scandir(here) as entries:
                 for entry in entries:
@@ -189,6 +181,11 @@ def has_links(store: str, known: dict[str, int]) -> bool:
         if len(todo) > _MOST:
             return True
     return False
+
+
+def _state_of(status: os.stat_result, old: int) -> State:
+    """Return the state of a directory; a change in the same tick of the clock would not show."""
+    return (status.st_ino, status.st_ctime_ns) if status.st_ctime_ns < old else None
 
 
 def _skipped_in(here: str, store: str) -> frozenset[str]:

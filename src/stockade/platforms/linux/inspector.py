@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stockade.filesystem.inspection import Ground, Inspection
     from stockade.filesystem.memory import Memory
     from stockade.filesystem.plan import Plan
+    from stockade.filesystem.terrain import Entries
     from stockade.policy.files import FileRules
 
 #: Seconds between two looks while commands run.
@@ -107,7 +108,7 @@ class Inspector:
                 self._inspection.begin()
             known = self._ready is memory or (watched and self._memory is memory)
             news = memory.take_news() if watched else None
-            if not known or news or self._stale:
+            if not known or news or self._stale or self._has_other(rules):
                 self._know(memory, watched=watched)
                 self._stale = False
             if news is not None and (grown := self._grown | news.grown):
@@ -117,6 +118,8 @@ class Inspector:
             self._memory, self._watched, self._ready = memory, watched, None
             if not watched:
                 self._trusted = dict(self._clocks(plan))
+        elif self._has_other(rules):
+            self._know_more(memory)
         if self._rules is not rules:
             self._rules, self._spared = rules, None
         if self._latest is None or self._latest.plan is not plan:
@@ -171,28 +174,47 @@ class Inspector:
 
     def _know(self, memory: Memory, *, watched: bool) -> None:
         """Note which directories and repositories are known when a command starts."""
+        self._bare = {}
+        seen, holders = self._known_in(memory.listed(), memory if watched else None, more=False)
+        self._seen = frozenset(seen)
+        self._holders = tuple(holders)
+
+    def _has_other(self, rules: FileRules) -> bool:
+        """Tell whether commands ran under other rules than these: repositories may be known now that were not."""
+        return self._rules is not None and self._rules is not rules
+
+    def _know_more(self, memory: Memory) -> None:
+        """Note what is known where other rules let commands write, while some run that could not: theirs stays."""
+        roots = self._covers_now()
+        listed = [(path, entries) for path, entries in memory.listed() if roots.root_of(path) is None]
+        watcher = memory if self._watched and memory is self._memory else None
+        seen, holders = self._known_in([one for one in listed if one[0] not in self._seen], watcher, more=True)
+        self._seen = self._seen.union(seen)
+        self._holders += tuple(holders)
+
+    def _known_in(
+        self, listed: Iterable[tuple[str, Entries]], watcher: Memory | None, *, more: bool
+    ) -> tuple[list[str], list[str]]:
+        """Note what these directories hold, all of them or ``more``; return them, and those with a repository."""
         if self._inspection is not None:
             self._inspection.ask_again()
         seen: list[str] = []
         holders: list[str] = []
         stores: list[str] = []
-        owners: list[str] = []
-        self._bare = {}
-        for path, entries in memory.listed():
+        owned: list[str] = []
+        for path, entries in listed:
             seen.append(path)
             kinds = dict(entries)
             if ".git" in kinds:
                 holders.append(path)
                 if kinds[".git"] == "directory":
-                    stores.append(f"{path}/.git")
-                    owners.append(path)
+                    owned.append(f"{path}/.git")
             if "objects" in kinds and "refs" in kinds:
                 stores.append(path)
                 if "/.git/" not in f"{path}/":
                     self._note_bare(path)
-        self._looks().know(stores, owners, memory if watched else None)
-        self._seen = frozenset(seen)
-        self._holders = tuple(holders)
+        self._looks().know([*stores, *owned], owned, watcher, more=more)
+        return seen, holders
 
     def _note_bare(self, path: str) -> None:
         try:
