@@ -86,7 +86,9 @@ class Stage:
         if self.inner < 0:
             return
         with suppress(OSError):
-            # Who asks for it alone has let go of it, whatever comes of that: of two who close at once, one gets it.
+            # Of two who close at once, one gets ``.git`` alone: who asks has let go of it, whatever comes of that. The
+            # other must not hold the stage by then.
+            self.rest()
             if lock(self.outer, fcntl.LOCK_EX, 0) is True and self.take() and self.is_empty():
                 self.remove()
         lock(self.inner, fcntl.LOCK_UN, 0)
