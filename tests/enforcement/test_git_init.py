@@ -91,6 +91,13 @@ def test_a_repository_can_be_made_at_the_root(empty: Empty, name: str) -> None:
     assert not [line for line in empty.host("git status --porcelain").splitlines() if line[3:] != "tree/"]
 
 
+def test_one_that_was_left_half_made_is_in_nobody_s_way(empty: Empty) -> None:
+    said = empty.run("mkdir -p .git/hooks .git/refs; touch .git/description")
+    assert "set aside" in said
+    assert "set aside" not in empty.run("git init -q && git status")
+    assert empty.host("git status -s --untracked-files=no").split() == []
+
+
 def test_a_run_beside_a_session_that_waits_takes_no_stage_away(empty: Empty) -> None:
     with empty.sandbox() as sandbox:
         assert sandbox.run("true").ok

@@ -162,6 +162,17 @@ def test_the_way_back_for_one_with_a_pipe_for_its_head(git: Path, stage: Stage) 
     assert is_repository(git)
 
 
+def test_the_way_back_for_one_without_a_head(git: Path, stage: Stage) -> None:
+    make_repository(git)
+    (git / NAME / "HEAD").unlink()
+    adoption = _taken(stage)
+    adoption.raise_up()
+    (found,) = adoption.finish()
+    assert not git.exists(), "a command can make another repository there"
+    run_back(found)
+    assert is_repository(git)
+
+
 def test_the_way_back_for_a_flood(git: Path, stage: Stage) -> None:
     make_repository(git)
     for number in range(1001):

@@ -81,6 +81,9 @@ class Adoption:
                     # Git on the host would wait for a pipe.
                     return self._set_all_aside("its HEAD is no file", headless=True)
                 self._move(_HEAD)
+            elif not _exists(self.stage.outer, _HEAD):
+                # Its hooks would be protected from now on, and no `git init` could complete it.
+                return self._set_all_aside("it has no HEAD, and git takes it for no repository", headless=True)
         except OSError:
             return self._set_all_aside()
         self.stage.remove()
