@@ -112,6 +112,74 @@ def test_a_list_that_is_written_over_is_set_aside(ground: Ground, projects: list
     assert [violation.target for violation in done.violations] == [f"{projects[20]}/.git/objects/info/alternates"]
 
 
+#: What one command does, and the next one: of the two, the last leaves a list that leads to objects outside.
+CHAINS = {
+    "a list of lists": (
+        "true",
+        "mkdir -p x/info; echo {outside}/.git/objects >x/info/alternates; echo $PWD/x >.git/objects/info/alternates",
+    ),
+    "a link in the place of a directory": (
+        "mkdir x; echo $PWD/x >.git/objects/info/alternates",
+        "rmdir x; ln -s {outside}/.git/objects x",
+    ),
+    "a list in a directory that is named already": (
+        "mkdir -p x/info; echo $PWD/x >.git/objects/info/alternates",
+        "echo {outside}/.git/objects >x/info/alternates",
+    ),
+    "links in it": (
+        "mkdir -p x/info; echo $PWD/x >.git/objects/info/alternates",
+        "for each in {outside}/.git/objects/??; do ln -s $each x/; done",
+    ),
+    "a directory that was moved there": (
+        "mkdir -p y/info x; echo {outside}/.git/objects >y/info/alternates; echo $PWD/x >.git/objects/info/alternates",
+        "rmdir x; mv y x",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHAINS)
+@pytest.mark.parametrize("how", ["in a session", "alone"])
+def test_no_list_leads_to_objects_outside_by_what_it_leads_through(
+    ground: Ground, projects: list[Path], name: str, how: str
+) -> None:
+    subprocess.run(["git", "init", "-q", str(ground.outside)], check=True)
+    (ground.outside / "secret").write_text("secret\n")
+    add = ["git", "hash-object", "-w", "secret"]
+    blob = subprocess.run(add, cwd=ground.outside, check=True, capture_output=True, text=True).stdout.strip()
+    environment = {**os.environ, "HOME": str(ground.home)}
+    control = projects[1]
+    for line in CHAINS[name]:
+        subprocess.run(["sh", "-c", line.format(outside=ground.outside)], cwd=control, check=True)
+    show = ["git", "cat-file", "-p", blob]
+    assert subprocess.run(show, cwd=control, env=environment, capture_output=True, check=True).stdout == b"secret\n"
+    (control / ".git/objects/info/alternates").unlink()
+    sandbox = ground.sandbox() if how == "in a session" else None
+    for line in CHAINS[name]:
+        inner = line.format(outside=ground.outside)
+        if sandbox is not None:
+            assert sandbox.run(inner, cwd=str(projects[25])).ok
+        else:
+            words = [sys.executable, "-m", "stockade", "run", "-c", f"cd {projects[25]}; {inner}"]
+            subprocess.run(words, cwd=ground.project, env=environment, check=True, capture_output=True)
+    assert subprocess.run(show, cwd=projects[25], env=environment, capture_output=True, check=False).returncode
+
+
+def test_a_list_of_the_host_s_stays_although_a_command_works_beside_it(ground: Ground, projects: list[Path]) -> None:
+    subprocess.run(["git", "init", "-q", str(ground.outside)], check=True)
+    inner = ground.project / "store"
+    inner.mkdir()
+    lists = [projects[number] / ".git/objects/info/alternates" for number in (3, 4)]
+    for listed, place in zip(lists, (f"{ground.outside}/.git/objects", str(inner)), strict=True):
+        listed.write_text(f"{place}\n")
+    sandbox = ground.sandbox()
+    for number in (3, 4):
+        assert sandbox.run(f"{COMMIT}; touch ../store/file", cwd=str(projects[number])).violations == ()
+    (inner / "info").mkdir()
+    (inner / "info/alternates").write_text(f"{ground.outside}/.git/objects\n")
+    assert sandbox.run(COMMIT, cwd=str(projects[4])).violations == ()
+    assert all(listed.exists() for listed in lists)
+
+
 def test_what_the_host_made_between_two_commands_stays(ground: Ground, projects: list[Path]) -> None:
     sandbox = ground.sandbox()
     assert sandbox.run("true").ok

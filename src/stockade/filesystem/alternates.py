@@ -1,8 +1,14 @@
-"""The lists by which repositories take objects from elsewhere, and whether commands have put others in their place."""
+"""The lists by which repositories take objects from elsewhere, and whether commands have put others in their place.
+
+A list names directories of objects, each of which may have a list again. So a list can stay as it is, and lead to other
+objects: through a link that a command has put on the way, or by the list of a directory in a writable place. What all
+lists of a repository lead to, its *reach*, is noted with them.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.filesystem.signature import signature_of
@@ -14,6 +20,13 @@ if TYPE_CHECKING:
     from stockade.filesystem.signature import Signature
 
 _LIST: Final = "/objects/info/alternates"
+#: Git follows lists of lists as deep as that.
+_DEEPEST: Final = 5
+#: A repository with a longer list, or with more directories in its reach, does not keep its list.
+_LONGEST: Final = 65536
+_MOST: Final = 100
+#: Stands for what cannot be told.
+_ANYWHERE: Final = frozenset({"/"})
 
 
 class Alternates:
@@ -26,8 +39,9 @@ class Alternates:
     def __init__(self) -> None:
         """Begin with none."""
         self._known: dict[str, Signature | None] = {}
-        #: Those without a list.
+        #: Those without a list, and what the lists of the others lead to.
         self._plain: set[str] = set()
+        self._reach: dict[str, frozenset[str]] = {}
         self._suspects: set[str] = set()
 
     def know(self, stores: Iterable[str], *, more: bool = False) -> None:
@@ -39,28 +53,42 @@ class Alternates:
         if not more:
             for store in self._known.keys() - now:
                 del self._known[store]
+                self._reach.pop(store, None)
             self._plain &= now
         for store in now - self._known.keys():
             self._note(store)
 
     def begin(self) -> None:
-        """Note that no command runs: what was set aside may be back, and then the host wants it so."""
-        for store in self._suspects & self._known.keys():
+        """Note that no command runs: what was set aside may be back, and then the host wants it so.
+
+        What lists lead to now is what the host wants, too.
+        """
+        for store in (self._suspects | self._reach.keys()) & self._known.keys():
             self._note(store)
         self._suspects.clear()
 
     def changed(self, still: AbstractSet[str] = frozenset()) -> list[str]:
         """Return the repositories with other lists than before; in those that are ``still``, no name came or went."""
         came = [store for store in self._plain - still if _has_list(store)]
-        listed = self._known.keys() - self._plain if len(self._plain) < len(self._known) else ()
-        return came + [store for store in listed if _listed_in(store) != self._known[store]]
+        return came + [
+            store
+            for store, reach in self._reach.items()
+            if _listed_in(store) != self._known[store] or reach_of(f"{store}/objects") != reach
+        ]
+
+    def leads_elsewhere(self, objects: str) -> bool:
+        """Tell whether a list that was there before leads to other objects than before."""
+        known = self._reach.get(objects.removesuffix("/objects"))
+        return known is not None and known != reach_of(objects)
 
     def _note(self, store: str) -> None:
         found = self._known[store] = _listed_in(store)
         if found is None:
             self._plain.add(store)
+            self._reach.pop(store, None)
         else:
             self._plain.discard(store)
+            self._reach[store] = reach_of(f"{store}/objects")
 
     def is_another(self, objects: str, status: os.stat_result) -> bool:
         """Tell whether the list below a directory of objects is known to be another than before."""
@@ -86,3 +114,60 @@ def _listed_in(store: str) -> Signature | None:
         return signature_of(os.stat(store + _LIST, follow_symlinks=False))
     except OSError:
         return None
+
+
+def reach_of(objects: str) -> frozenset[str]:
+    """Return the directories from which git takes objects by the list below a directory of them, and by lists of lists.
+
+    Links are followed, those among objects, too. If it cannot be told the root stands for all of them.
+    """
+    from stockade.policy.git_judgement import alternates
+
+    found: set[str] = set()
+    todo = [(objects, 0)]
+    while todo:
+        here, depth = todo.pop()
+        listed = _content(f"{here}/info/alternates")
+        others = () if listed is None else alternates(listed or None, here)
+        if others is None or depth >= _DEEPEST:
+            return _ANYWHERE
+        for other in others:
+            place = os.path.realpath(other)
+            if place not in found:
+                found.add(place)
+                found.update(_links_in(place))
+                todo.append((place, depth + 1))
+        if len(found) > _MOST:
+            return _ANYWHERE
+    return frozenset(found)
+
+
+def _content(path: str) -> bytes | None:
+    """Return what a list says, ``None`` if there is none; nothing for one that cannot be read."""
+    try:
+        if not stat.S_ISREG(os.stat(path).st_mode):
+            return b""
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError:
+        return b""
+    try:
+        content = os.read(descriptor, _LONGEST + 1)
+        return content if len(content) <= _LONGEST else b""
+    except OSError:
+        return b""
+    finally:
+        os.close(descriptor)
+
+
+def _links_in(objects: str) -> list[str]:
+    """Return where links among the objects of a directory lead."""
+    found: list[str] = []
+    for place in (objects, f"{objects}/pack"):
+        try:
+            with os.scandir(place) as entries:
+                found += [os.path.realpath(entry.path) for entry in entries if entry.is_symlink()]
+        except OSError:
+            continue
+    return found

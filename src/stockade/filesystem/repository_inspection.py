@@ -19,6 +19,7 @@ import stat
 from stockade.annotation import TYPE_CHECKING, Final
 from stockade.errors import InvalidTextError
 from stockade.escape import escape
+from stockade.filesystem.alternates import reach_of
 from stockade.filesystem.finding import Finding
 from stockade.filesystem.handle import Handle
 from stockade.filesystem.repository_links import look_at_objects, look_at_written
@@ -29,6 +30,7 @@ from stockade.policy.git_judgement import (
     alternates,
     common_directory,
     common_fault,
+    is_aside,
     is_hook,
     judge_config,
     leading_to,
@@ -360,9 +362,14 @@ class RepositoryInspection:
                     # It was moved here with its directory, and may be older than that.
                     moved = max(info.changed(), objects.changed())
                     since = 0 if moved >= since else since
+                if self._memo.alternates.leads_elsewhere(objects.path):
+                    since = 0  # the list is older than what it leads through now
                 others = alternates(info.content("alternates"), objects.path)
-                if others is None or any(not self._covers.root_of(self._straight(each) or "/") for each in others):
+                if others is None or not all(map(self._straight, others)) or self._is_beyond(reach_of(objects.path)):
                     self.offend(info, "alternates", _ELSEWHERE, since)
+
+    def _is_beyond(self, places: Iterable[str]) -> bool:
+        return any(self._covers.root_of(place) is None for place in places)
 
     def _modules(self, handle: Handle, worktree: str) -> None:
         """Look at the repositories of submodules, which git on the host takes as soon as a submodule is checked out."""
@@ -382,7 +389,7 @@ class RepositoryInspection:
     ) -> None:
         """Look at the entries of a directory below ``modules``: a submodule's name may hold slashes."""
         for name in names:
-            if modules.is_link(name):
+            if modules.is_link(name) and not is_aside(name):
                 self.offend(modules, name, "git on the host follows this link to the repository of a submodule")
             # These are a repository's own only in a repository; elsewhere a submodule may have such a name.
             below = None if own and name in _OWN_PARTS else modules.below(name)
