@@ -59,7 +59,7 @@ def test_the_directories_are_those_in_which_git_writes(store: Path) -> None:
     found = {path.removeprefix(f"{store}").lstrip("/") for path in directories_of(str(store))}
     assert {"", "refs", "refs/heads", "refs/remotes/origin/team", "logs/refs/heads", "info"} <= found
     assert {"modules/libs/one", "modules/libs/one/logs", "modules/libs/one/refs/heads"} <= found
-    assert {"objects", "objects/info", "objects/pack"} <= found
+    assert {"objects", "objects/pack"} <= found
     assert not {"hooks", "modules/libs/one/objects", "modules/libs/one/hooks", "refs/link"} & found
 
 
@@ -86,7 +86,7 @@ def test_a_directory_with_none_in_it_is_not_listed_where_links_are_counted(
 
     monkeypatch.setattr(os, "stat", uncounted)
     assert directories_of(str(store)).keys() == found.keys()
-    assert len(listed) == len(found) - len(("objects", "objects/info", "objects/pack")) >= few
+    assert len(listed) == len(found) - len(("objects", "objects/pack")) >= few
 
 
 def test_what_cannot_be_listed_is_searched_at_every_look(store: Path) -> None:
@@ -95,7 +95,7 @@ def test_what_cannot_be_listed_is_searched_at_every_look(store: Path) -> None:
     assert has_links(f"{store}/HEAD", {})
 
 
-@pytest.mark.parametrize("where", ["logs/refs/heads", "refs", ".", "objects", "objects/info", "objects/pack"])
+@pytest.mark.parametrize("where", ["logs/refs/heads", "refs", ".", "objects", "objects/pack"])
 def test_what_was_noted_is_searched_only_where_it_changed(store: Path, where: str) -> None:
     time.sleep(0.03)
     written = Written()
@@ -124,6 +124,17 @@ def test_another_directory_that_changed_in_the_same_tick_is_searched(
     assert written.search([str(store)], set(), None) == []
     (logs / "team").rename(store.parent / "before")
     others.rename(logs / "team")
+    assert written.search([str(store)], set(), None) == [str(store)]
+
+
+def test_packs_that_were_not_there_are_searched(store: Path) -> None:
+    (store / "objects/pack").rmdir()
+    time.sleep(0.03)
+    written = Written()
+    written.know([str(store)], None)
+    assert written.search([str(store)], set(), None) == []
+    (store / "objects/pack").mkdir()
+    (store / "objects/pack/x.pack").symlink_to("/etc/passwd")
     assert written.search([str(store)], set(), None) == [str(store)]
 
 

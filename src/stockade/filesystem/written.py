@@ -31,7 +31,9 @@ UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAG
 #: In what lies in ``modules`` git writes as well.
 _SKIPPED: Final = UNWALKED - {"modules"}
 #: Of the objects, what may lead to others; the directories in them are many, and do not.
-_OBJECTS: Final = ("/objects", "/objects/info", "/objects/pack")
+_OBJECTS: Final = ("/objects", "/objects/pack")
+#: Where a list of other stores may come, which is asked for by itself where nobody watches.
+_LISTS: Final = "/objects/info"
 #: So many directories are searched in one repository.
 _MOST: Final = 200_000
 #: So often it is tried in vain to watch a repository, before times have to do for those that are not watched yet.
@@ -108,6 +110,8 @@ class Written:
                 failed.append(directory)
 
         self._known[store] = directories_of(store, watch)
+        if os.access(store + _LISTS, os.F_OK):
+            watch(store + _LISTS)
         if failed or not self._known[store]:
             watcher.leave(store)
             self._attempts = max(0, self._attempts - 1)
@@ -168,7 +172,8 @@ def has_links(store: str, known: dict[str, State]) -> bool:
             with os.scandir(here) as entries:
                 for entry in entries:
                     if entry.is_dir(follow_symlinks=False):
-                        if here not in objects and entry.name not in skipped and entry.path not in known:
+                        walked = entry.path in objects if here in objects else entry.name not in skipped
+                        if walked and entry.path not in known:
                             todo.append(entry.path)
                     elif not entry.is_file(follow_symlinks=False):
                         known.clear()
