@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -171,11 +172,13 @@ def test_a_list_of_the_host_s_stays_although_a_command_works_beside_it(ground: G
     lists = [projects[number] / ".git/objects/info/alternates" for number in (3, 4)]
     for listed, place in zip(lists, (f"{ground.outside}/.git/objects", str(inner)), strict=True):
         listed.write_text(f"{place}\n")
+    time.sleep(0.05)
     sandbox = ground.sandbox()
     for number in (3, 4):
         assert sandbox.run(f"{COMMIT}; touch ../store/file", cwd=str(projects[number])).violations == ()
     (inner / "info").mkdir()
     (inner / "info/alternates").write_text(f"{ground.outside}/.git/objects\n")
+    time.sleep(0.05)
     assert sandbox.run(COMMIT, cwd=str(projects[4])).violations == ()
     assert all(listed.exists() for listed in lists)
 
@@ -186,6 +189,7 @@ def test_what_the_host_made_between_two_commands_stays(ground: Ground, projects:
     link = projects[20] / ".git/logs/refs/heads/mine"
     link.symlink_to(ground.home / "log")
     (projects[3] / ".git/objects/info/alternates").write_text(f"{ground.outside}\n")
+    time.sleep(0.05)  # the clock of the disk is coarse: what is a little older than a command counts as its own
     for _ in range(3):
         assert sandbox.run("true").violations == ()
     assert sandbox.run(COMMIT, cwd=str(projects[20])).violations == ()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 CI = bool(os.environ.get("CI"))
 PARTS = 4 if CI else 1
-LINES = int(os.environ.get("STOCKADE_FUZZ_LINES", "24000" if CI else "2000"))
+LINES = int(os.environ.get("STOCKADE_FUZZ_LINES", "12000" if CI else "2000"))
 SEED = int(os.environ.get("STOCKADE_FUZZ_SEED", "11"))
 ENTRIES = entries()
 KNOWN = tuple(entry.line for entry in ENTRIES)

@@ -114,6 +114,7 @@ class Written:
             watch(store + _LISTS)
         if failed or not self._known[store]:
             watcher.leave(store)
+        if failed:
             self._attempts = max(0, self._attempts - 1)
 
 
