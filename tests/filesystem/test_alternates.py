@@ -128,11 +128,11 @@ def test_a_list_that_leads_elsewhere_now_is_found_and_the_host_may_do_that(tmp_p
     known = Alternates()
     known.know([store])
     assert known.changed({store}) == []
-    assert not known.leads_elsewhere(f"{store}/objects")
+    assert not known.leads_elsewhere(f"{store}/objects", reach_of(f"{store}/objects"))
     (tmp_path / "link").unlink()
     (tmp_path / "link").symlink_to("/etc")
     assert known.changed({store}) == [store]
-    assert known.leads_elsewhere(f"{store}/objects")
-    assert not known.leads_elsewhere(f"{other}/objects")
+    assert known.leads_elsewhere(f"{store}/objects", reach_of(f"{store}/objects"))
+    assert not known.leads_elsewhere(f"{other}/objects", reach_of(f"{other}/objects"))
     known.begin()
     assert known.changed({store}) == []

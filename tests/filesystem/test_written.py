@@ -30,12 +30,8 @@ def memory() -> Iterator[Memory]:
     made.close()
 
 
-def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (store / "logs/refs/heads/deep").mkdir(parents=True)
-    known: dict[str, State] = {}
-    monkeypatch.setattr("stockade.filesystem.written.TICK", 0)
-    assert not has_links(str(store), known)
-    assert f"{store}/logs/refs/heads/deep" in known
+def note_lists(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return the directories that are listed from now on."""
     listed: list[str] = []
     scandir = os.scandir
 
@@ -44,6 +40,16 @@ def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.Mo
         return scandir(path)
 
     monkeypatch.setattr(os, "scandir", noting)
+    return listed
+
+
+def test_only_what_changed_is_searched_again(store: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (store / "logs/refs/heads/deep").mkdir(parents=True)
+    known: dict[str, State] = {}
+    monkeypatch.setattr("stockade.filesystem.written.TICK", 0)
+    assert not has_links(str(store), known)
+    assert f"{store}/logs/refs/heads/deep" in known
+    listed = note_lists(monkeypatch)
     assert not has_links(str(store), known)
     assert listed == []
     (store / "logs/refs/heads/deep/main").symlink_to("/etc/passwd")
@@ -66,14 +72,7 @@ def test_the_directories_are_those_in_which_git_writes(store: Path) -> None:
 def test_a_directory_with_none_in_it_is_not_listed_where_links_are_counted(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    listed: list[str] = []
-    scandir = os.scandir
-
-    def noting(path: str) -> object:
-        listed.append(path)
-        return scandir(path)
-
-    monkeypatch.setattr(os, "scandir", noting)
+    listed = note_lists(monkeypatch)
     found = directories_of(str(store))
     assert f"{store}/refs/heads" in found
     if store.stat().st_nlink > 2:  # on some disks every directory has one

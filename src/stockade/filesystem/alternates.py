@@ -39,8 +39,7 @@ class Alternates:
     def __init__(self) -> None:
         """Begin with none."""
         self._known: dict[str, Signature | None] = {}
-        #: Those without a list, and what the lists of the others lead to.
-        self._plain: set[str] = set()
+        #: What the lists lead to, for those that have one.
         self._reach: dict[str, frozenset[str]] = {}
         self._suspects: set[str] = set()
 
@@ -54,7 +53,6 @@ class Alternates:
             for store in self._known.keys() - now:
                 del self._known[store]
                 self._reach.pop(store, None)
-            self._plain &= now
         for store in now - self._known.keys():
             self._note(store)
 
@@ -69,25 +67,22 @@ class Alternates:
 
     def changed(self, still: AbstractSet[str] = frozenset()) -> list[str]:
         """Return the repositories with other lists than before; in those that are ``still``, no name came or went."""
-        came = [store for store in self._plain - still if _has_list(store)]
+        came = [store for store in self._known.keys() - self._reach.keys() - still if _has_list(store)]
         return came + [
             store
             for store, reach in self._reach.items()
             if _listed_in(store) != self._known[store] or reach_of(f"{store}/objects") != reach
         ]
 
-    def leads_elsewhere(self, objects: str) -> bool:
-        """Tell whether a list that was there before leads to other objects than before."""
-        known = self._reach.get(objects.removesuffix("/objects"))
-        return known is not None and known != reach_of(objects)
+    def leads_elsewhere(self, objects: str, reach: frozenset[str]) -> bool:
+        """Tell whether a list that was there before led to other objects than its ``reach`` now."""
+        return self._reach.get(objects.removesuffix("/objects"), reach) != reach
 
     def _note(self, store: str) -> None:
         found = self._known[store] = _listed_in(store)
         if found is None:
-            self._plain.add(store)
             self._reach.pop(store, None)
         else:
-            self._plain.discard(store)
             self._reach[store] = reach_of(f"{store}/objects")
 
     def is_another(self, objects: str, status: os.stat_result) -> bool:
@@ -143,7 +138,7 @@ def reach_of(objects: str) -> frozenset[str]:
 
 
 def _content(path: str) -> bytes | None:
-    """Return what a list says, ``None`` if there is none; nothing for one that cannot be read."""
+    """Return the text of a list, empty if it cannot be read; ``None`` if no list is there."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             return b""

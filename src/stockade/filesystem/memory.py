@@ -8,8 +8,8 @@ changed costs one read that does not wait. Rules:
 - An empty directory that only keeps its name is watched, too: what is put into it makes it one that is there.
 - So are the small texts in which tools keep a path. The configs and indexes of git are watched as files
   (``stockade.filesystem.readings``).
-- Directories that no plan asks about can be watched beside the others: what happens in one is told by the name of whom
-  it was watched for, and nothing is forgotten for it (``stockade.filesystem.written``).
+- An owner can have directories watched that no plan asks about. The news of them name the owner, and nothing is
+  forgotten because of them (``stockade.filesystem.written``).
 - Where events were lost, everything is forgotten.
 - A mount that somebody puts over a directory meanwhile is not noticed; a sandbox's own mounts are out of its sight.
 """

@@ -362,10 +362,11 @@ class RepositoryInspection:
                     # It was moved here with its directory, and may be older than that.
                     moved = max(info.changed(), objects.changed())
                     since = 0 if moved >= since else since
-                if self._memo.alternates.leads_elsewhere(objects.path):
+                reach = reach_of(objects.path)
+                if self._memo.alternates.leads_elsewhere(objects.path, reach):
                     since = 0  # the list is older than what it leads through now
                 others = alternates(info.content("alternates"), objects.path)
-                if others is None or not all(map(self._straight, others)) or self._is_beyond(reach_of(objects.path)):
+                if others is None or not all(map(self._straight, others)) or self._is_beyond(reach):
                     self.offend(info, "alternates", _ELSEWHERE, since)
 
     def _is_beyond(self, places: Iterable[str]) -> bool:

@@ -86,8 +86,8 @@ class Stage:
         if self.inner < 0:
             return
         with suppress(OSError):
-            # Of two who close at once, one gets ``.git`` alone: who asks has let go of it, whatever comes of that. The
-            # other must not hold the stage by then.
+            # A request for ``.git`` alone gives up the shared lock, even if it fails. So of several who close at once,
+            # the last gets it; and it finds the stage free, since each lets go of that first.
             self.rest()
             if lock(self.outer, fcntl.LOCK_EX, 0) is True and self.take() and self.is_empty():
                 self.remove()
