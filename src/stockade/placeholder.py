@@ -81,7 +81,7 @@ def shape_of(name: str, protected: str = "", *, at_home: bool = True) -> Shape:
     return "directory" if name.startswith(".") or name in _DIRECTORIES else "node"
 
 
-def may_be_placeholder(name: str, *, directory: bool) -> bool:
+def may_be_placeholder(name: str, directory: bool) -> bool:  # noqa: FBT001 - asked for every name of a listing
     """Tell from a name, and whether it is a directory, if it is worth a look; nodes always are."""
     if directory:
         return name[:1] == "." or name in _DIRECTORIES

@@ -19,6 +19,7 @@ class Value:
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[dict[str, Any]] = {}
+    _checked: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:
         """Collect the fields of the class and of its bases, in order."""
@@ -28,6 +29,7 @@ class Value:
             for name, kind in cls.__annotations__.items()
             if not name.startswith("_") and "ClassVar" not in str(kind)
         )
+        cls._checked = cls.check is not Value.check
         inherited = cls._fields
         cls._fields = inherited + tuple(name for name in own if name not in inherited)
         cls._defaults = cls._defaults | {name: cls.__dict__[name] for name in own if name in cls.__dict__}
@@ -35,31 +37,32 @@ class Value:
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         """Bind arguments to fields, as a function with those parameters would."""
         fields = self._fields
-        if len(args) > len(fields):
-            message = f"{type(self).__name__} takes {len(fields)} values, not {len(args)}"
-            raise TypeError(message)
         # Fields stand in their order, however they were given: in that order values are printed and hashed.
         bound = self.__dict__
-        bound.update(zip(fields, args, strict=False))
-        if len(args) < len(fields):
-            self._bind_rest(fields[len(args) :], kwargs)
+        bound.update(zip(fields, args))  # noqa: B905 - strict= costs a sixth of the time
+        if len(args) != len(fields):
+            defaults = self._defaults
+            for name in fields[len(args) :]:
+                if name in kwargs:
+                    bound[name] = kwargs.pop(name)
+                elif name in defaults:
+                    bound[name] = defaults[name]
+            if len(bound) != len(fields) or len(args) > len(fields):
+                self._refuse(len(args), kwargs)
         if kwargs:
-            message = f"{type(self).__name__} got an unexpected or repeated field {next(iter(kwargs))!r}"
-            raise TypeError(message)
-        if len(bound) != len(fields):
-            missing = ", ".join(name for name in fields if name not in bound)
-            message = f"{type(self).__name__} lacks {missing}"
-            raise TypeError(message)
-        self.check()
+            self._refuse(len(args), kwargs)
+        if self._checked:
+            self.check()
 
-    def _bind_rest(self, rest: tuple[str, ...], kwargs: dict[str, Any]) -> None:
-        """Bind those fields that were not given by their place, and take them out of ``kwargs``."""
-        bound, defaults = self.__dict__, self._defaults
-        for name in rest:
-            if name in kwargs:
-                bound[name] = kwargs.pop(name)
-            elif name in defaults:
-                bound[name] = defaults[name]
+    def _refuse(self, given: int, unused: dict[str, Any]) -> NoReturn:
+        name, fields = type(self).__name__, self._fields
+        if given > len(fields):
+            message = f"{name} takes {len(fields)} values, not {given}"
+        elif unused:
+            message = f"{name} got an unexpected or repeated field {next(iter(unused))!r}"
+        else:
+            message = f"{name} lacks {', '.join(field for field in fields if field not in self.__dict__)}"
+        raise TypeError(message)
 
     def check(self) -> None:
         """Raise if the fields do not fit together; called once, after all are set."""

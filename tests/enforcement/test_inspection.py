@@ -124,7 +124,8 @@ ATTACKS = {
     ),
     "a commondir that looks like a placeholder": (
         (
-            'repo sub; cp -r sub/.git copy; mv copy sub/.git/a; git --git-dir=sub/.git/a config core.fsmonitor "$PAYLOAD"; '
+            "repo sub; cp -r sub/.git copy; mv copy sub/.git/a; "
+            'git --git-dir=sub/.git/a config core.fsmonitor "$PAYLOAD"; '
             "echo a >sub/.git/commondir; chmod 444 sub/.git/commondir"
         ),
         "cd sub && git status",

@@ -56,6 +56,17 @@ def test_what_a_hostile_command_leaves_is_removed_and_nothing_else(tmp_path: Pat
     assert (outside / "kept").read_text() == "x"
 
 
+@pytest.mark.parametrize("more", ["", "a/more", "b/more", "more"])
+def test_what_is_expected_goes_first_and_the_rest_after_it(tmp_path: Path, more: str) -> None:
+    made = make(tmp_path)
+    for folder in ("a/b/c", "b"):
+        os.makedirs(f"{made.path}/{folder}")
+    for name in filter(None, ("a/b/c/file", more)):
+        open(f"{made.path}/{name}", "w").close()
+    made.remove(("b/", "a/b/c/file", "a/b/c/", "a/b/", "a/"))
+    assert not os.path.exists(made.path)
+
+
 def test_the_living_are_left_alone_and_the_dead_are_swept(tmp_path: Path) -> None:
     living = make(tmp_path)
     script = (

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from stockade.filesystem.cover import Covers
     from stockade.filesystem.finding import Finding
-    from stockade.filesystem.written import Watcher
+    from stockade.filesystem.written import Listed, Watcher
 
 _NOTED: Final = frozenset((*OBEYED, ".git"))
 #: Two of these may make a directory a repository itself.
@@ -91,14 +91,22 @@ class Inspection:
         self._walked.clear()
         self._memo.alternates.begin()
 
-    def know(self, stores: Iterable[str], owned: Iterable[str], watcher: Watcher | None, *, more: bool = False) -> None:
+    def know(
+        self,
+        stores: Iterable[str],
+        owned: Iterable[str],
+        watcher: Watcher | None,
+        listed: Listed,
+        *,
+        more: bool = False,
+    ) -> None:
         """Note what these repositories are like before a command runs.
 
         Those ``owned`` by a work tree are watched from now on, if that can be. They are all, or ``more`` than those
         that are known.
         """
         self._memo.alternates.know(stores, more=more)
-        self._written.know(owned, watcher)
+        self._written.know(owned, watcher, listed)
 
     def know_again(self, stores: Iterable[str], watcher: Watcher) -> None:
         """Watch what there is now in these repositories: directories came or went in them."""
@@ -206,7 +214,7 @@ class Inspection:
         for holder in holders:
             store = f"{holder}/.git"
             try:
-                status = os.stat(f"{store}/index", follow_symlinks=False)
+                status = os.lstat(f"{store}/index")
             except FileNotFoundError:
                 continue
             except OSError:

@@ -123,6 +123,10 @@ class Memory:
             self._interests.setdefault(path, set()).add(interest)
         return known
 
+    def known_entries(self, path: str) -> Entries:
+        """Return all that is in a directory, if everything was of interest when it was listed; otherwise nothing."""
+        return self._lists.get((path, EVERYTHING), ())
+
     def refresh(self) -> bool:
         """Forget what is no longer so; tell whether anything was."""
         events = [] if self._queue is None else self._queue.read()
@@ -220,17 +224,14 @@ class Memory:
         return known
 
     def _asked(self, path: str) -> tuple[Kind | None, str | None]:
-        target = self._land.link(path)
-        if target is not None:
-            return "link", target
-        kind = self._land.kind(path)
+        found = self._land.look(path)
         # What was put into a directory before it was watched is not known.
-        return self._land.kind(path) if self._watch_kept() else kind, None
+        return self._land.look(path) if self._land.kept and self._watch_kept() else found
 
     def _listing(self, path: str, interest: Interest) -> Entries:
         found = self._land.entries(path, interest)
         # What was put into a directory before it was watched is not in the list.
-        return self._land.entries(path, interest) if self._watch_kept() else found
+        return self._land.entries(path, interest) if self._land.kept and self._watch_kept() else found
 
     def _watch_kept(self) -> bool:
         """Watch the directories that were met and only keep their names; tell whether any of them is new."""

@@ -27,9 +27,13 @@ class Interest(Value):
     directories: bool = False
     everything: bool = False
 
-    def covers(self, name: str, *, directory: bool) -> bool:
+    def covers(self, name: str, directory: bool) -> bool:  # noqa: FBT001 - asked for every entry of a directory
         """Tell whether an entry matters."""
         return self.everything or (directory and self.directories) or name.casefold() in self.names
+
+    def __hash__(self) -> int:
+        """Hash by the names alone: listings are looked up with it, thousands for one plan."""
+        return hash(self.names)
 
 
 EVERYTHING: Final = Interest(everything=True)
@@ -68,17 +72,17 @@ class Land(Disk):
         except (OSError, ValueError):
             return False
 
-    def kind(self, path: str) -> Kind | None:
-        """Return what is there, ``None`` if nothing is."""
+    def look(self, path: str) -> tuple[Kind | None, str | None]:
+        """Return what is there, and the text of a link; ``None`` if nothing is."""
         try:
             status = os.lstat(path)
+            if stat.S_ISLNK(status.st_mode):
+                return "link", os.readlink(path)
             if self._is_kept(path, status):
-                return None
+                return None, None
         except (OSError, ValueError):
-            return None
-        if stat.S_ISDIR(status.st_mode):
-            return "directory"
-        return "link" if stat.S_ISLNK(status.st_mode) else "other"
+            return None, None
+        return "directory" if stat.S_ISDIR(status.st_mode) else "other", None
 
     def _is_kept(self, path: str, status: os.stat_result) -> bool:
         name = path.rpartition("/")[2]
@@ -99,20 +103,20 @@ class Land(Disk):
         try:
             with os.scandir(path) as listed:
                 for entry in listed:
-                    directory = entry.is_dir(follow_symlinks=False)
-                    if interest.covers(entry.name, directory=directory) and not self._keeps(entry, directory):
-                        kind: Kind = "directory" if directory else "link" if entry.is_symlink() else "other"
-                        found.append((entry.name, kind))
+                    name, directory = entry.name, entry.is_dir(follow_symlinks=False)
+                    if not interest.covers(name, directory):
+                        continue
+                    kind: Kind = "directory" if directory else "link" if entry.is_symlink() else "other"
+                    if kind != "link" and self._keeps(entry, name, directory):
+                        continue
+                    found.append((name, kind))
         except (OSError, ValueError):
             return ()
         return tuple(sorted(found))
 
-    def _keeps(self, entry: os.DirEntry[str], directory: bool) -> bool:  # noqa: FBT001 - known already
-        # The three kinds are known from the listing; what is left is rare enough to be asked about.
-        if directory or entry.is_file(follow_symlinks=False):
-            if not may_be_placeholder(entry.name, directory=directory):
-                return False
-        elif entry.is_symlink():
+    def _keeps(self, entry: os.DirEntry[str], name: str, directory: bool) -> bool:  # noqa: FBT001 - known already
+        # The kinds are known from the listing; what is left is rare enough to be asked about.
+        if not may_be_placeholder(name, directory) and (directory or entry.is_file(follow_symlinks=False)):
             return False
         try:
             return self._is_kept(entry.path, entry.stat(follow_symlinks=False))

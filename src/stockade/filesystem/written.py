@@ -23,8 +23,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Set as AbstractSet
 
+    from stockade.filesystem.terrain import Entries
+
 #: The inode of a directory and the time of its last change; ``None`` if that is too near to tell.
 State: TypeAlias = "tuple[int, int] | None"
+
+#: Returns what a directory holds, each with its kind; nothing if that is not known.
+Listed: TypeAlias = "Callable[[str], Entries]"
 
 #: Git writes elsewhere in a repository, or they are looked at by themselves.
 UNWALKED: Final = frozenset({"objects", "modules", "hooks", "lfs", "annex", STAGE})
@@ -64,14 +69,19 @@ class Written:
         self._known: dict[str, dict[str, State]] = {}
         self._attempts = _ATTEMPTS
 
-    def know(self, stores: Iterable[str], watcher: Watcher | None) -> None:
-        """Note what there is in these repositories before a command runs, or have it watched from now on."""
-        if watcher is not None:
-            stores = [store for store in stores if store not in watcher.attended]
-            if not self._attempts:
-                stores = [store for store in stores if store not in self._known]
-        for store in stores:
-            self._note(store, watcher)
+    def know(self, stores: Iterable[str], watcher: Watcher | None, listed: Listed = lambda _: ()) -> None:
+        """Note what there is in these repositories before a command runs, or have it watched from now on.
+
+        Where nobody watches, one that was ``listed`` already is not listed again.
+        """
+        if watcher is None:
+            for store in stores:
+                self._known[store] = directories_of(store, below=listed(store))
+            return
+        new = [store for store in stores if store not in watcher.attended]
+        if not self._attempts:
+            new = [store for store in new if store not in self._known]
+        self.know_again(new, watcher)
 
     def know_again(self, stores: Iterable[str], watcher: Watcher) -> None:
         """Watch what there is in these repositories now."""
@@ -96,12 +106,10 @@ class Written:
         return found
 
     def _has_links(self, store: str) -> bool:
-        return has_links(store, self._known.setdefault(store, {}))
+        known = self._known.setdefault(store, {})
+        return not _is_as_known(known) and has_links(store, known)
 
-    def _note(self, store: str, watcher: Watcher | None) -> None:
-        if watcher is None:
-            self._known[store] = directories_of(store)
-            return
+    def _note(self, store: str, watcher: Watcher) -> None:
         watcher.leave(store)
         failed: list[str] = []
 
@@ -118,11 +126,14 @@ class Written:
             self._attempts = max(0, self._attempts - 1)
 
 
-def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) -> dict[str, State]:
+def directories_of(
+    store: str, watch: Callable[[str], object] = lambda _: None, *, below: Entries = ()
+) -> dict[str, State]:
     """Return the directories of a repository in which git writes, each with its state.
 
-    Each is watched before it is listed. Where the repository itself shows that a directory has a link for each one in
-    it, one without needs no listing. Nothing is returned if it cannot be told.
+    Each is watched before it is listed; ``below`` is what the repository itself held when it was listed before, if it
+    was. Where it shows that a directory has a link for each one in it, one without needs no listing, nor does the
+    repository if it holds as many. Nothing is returned if it cannot be told.
     """
     found: dict[str, State] = {}
     old = time.time_ns() - TICK
@@ -132,25 +143,39 @@ def directories_of(store: str, watch: Callable[[str], object] = lambda _: None) 
     while todo:
         here = todo.pop()
         try:
-            status = os.stat(here, follow_symlinks=False)
+            status = os.lstat(here)
             watch(here)
             found[here] = _state_of(status, old)
             if here in objects or (status.st_dev == counted and status.st_nlink == _OWN_LINKS):
                 continue
-            with os.scandir(here) as entries:
-                below = [entry for entry in entries if entry.is_dir(follow_symlinks=False)]
+            names = [name for name, kind in below if kind == "directory"] if here == store else []
+            if not names or len(names) != status.st_nlink - _OWN_LINKS:
+                with os.scandir(here) as entries:
+                    names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
         except FileNotFoundError:
             found.pop(here, None)
             continue
         except OSError:
             return {}
-        if here == store and len(below) == status.st_nlink - _OWN_LINKS > 0:
+        if here == store and len(names) == status.st_nlink - _OWN_LINKS > 0:
             counted = status.st_dev
         skipped = _skipped_in(here, store)
-        todo += [entry.path for entry in below if entry.name not in skipped]
+        todo += [f"{here}/{name}" for name in names if name not in skipped]
         if len(found) + len(todo) > _MOST:
             return {}
     return found
+
+
+def _is_as_known(known: dict[str, State]) -> bool:
+    """Tell whether all directories are there, and none has changed."""
+    try:
+        for path, state in known.items():
+            status = os.lstat(path)
+            if state is None or status.st_ctime_ns != state[1] or status.st_ino != state[0]:
+                return False
+    except OSError:
+        return False
+    return bool(known)
 
 
 def has_links(store: str, known: dict[str, State]) -> bool:
@@ -165,7 +190,7 @@ def has_links(store: str, known: dict[str, State]) -> bool:
     while todo:
         here = todo.pop()
         try:
-            state = _state_of(os.stat(here, follow_symlinks=False), old)
+            state = _state_of(os.lstat(here), old)
             if state is not None and known.get(here) == state:
                 continue
             known[here] = state

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
     from stockade.platforms.linux.porter import Porter
     from stockade.platforms.temporary import TemporaryDirectory
 
+#: What the kernel leaves of a private place in which nothing was written (``stockade.platforms.linux.private_place``).
+_UNWRITTEN: Final = (
+    "upper0/",
+    "work0/work/incompat/volatile/dirty",
+    "work0/work/incompat/volatile/",
+    "work0/work/incompat/",
+    "work0/work/",
+    "work0/",
+)
 _DO: Final = "see `stockade doctor`, or set sandbox.filesystem.privateTmp to false"
 
 
@@ -112,7 +121,7 @@ class Commons:
         self._close_shared()
         self.forget_private()
         if self._layers is not None:
-            self._layers.remove()
+            self._layers.remove(_UNWRITTEN)
             self._layers = None
         for entrance in self.take_entrances():
             os.close(entrance.descriptor)

@@ -175,7 +175,7 @@ class Inspector:
     def _know(self, memory: Memory, *, watched: bool) -> None:
         """Note which directories and repositories are known when a command starts."""
         self._bare = {}
-        seen, holders = self._known_in(memory.listed(), memory if watched else None, more=False)
+        seen, holders = self._known_in(memory.listed(), memory, watched=watched, more=False)
         self._seen = frozenset(seen)
         self._holders = tuple(holders)
 
@@ -187,13 +187,14 @@ class Inspector:
         """Note what is known where other rules let commands write, while some run that could not: theirs stays."""
         roots = self._covers_now()
         listed = [(path, entries) for path, entries in memory.listed() if roots.root_of(path) is None]
-        watcher = memory if self._watched and memory is self._memory else None
-        seen, holders = self._known_in([one for one in listed if one[0] not in self._seen], watcher, more=True)
+        watched = self._watched and memory is self._memory
+        new = [one for one in listed if one[0] not in self._seen]
+        seen, holders = self._known_in(new, memory, watched=watched, more=True)
         self._seen = self._seen.union(seen)
         self._holders += tuple(holders)
 
     def _known_in(
-        self, listed: Iterable[tuple[str, Entries]], watcher: Memory | None, *, more: bool
+        self, listed: Iterable[tuple[str, Entries]], memory: Memory, *, watched: bool, more: bool
     ) -> tuple[list[str], list[str]]:
         """Note what these directories hold, all of them or ``more``; return them, and those with a repository."""
         if self._inspection is not None:
@@ -213,12 +214,13 @@ class Inspector:
                 stores.append(path)
                 if "/.git/" not in f"{path}/":
                     self._note_bare(path)
-        self._looks().know([*stores, *owned], owned, watcher, more=more)
+        watcher = memory if watched else None
+        self._looks().know([*stores, *owned], owned, watcher, memory.known_entries, more=more)
         return seen, holders
 
     def _note_bare(self, path: str) -> None:
         try:
-            status = os.stat(path, follow_symlinks=False)
+            status = os.lstat(path)
         except OSError:
             return
         self._bare[path] = status.st_dev, status.st_ino
@@ -228,7 +230,7 @@ class Inspector:
         now = time.time_ns() + _COARSE
         for root in {placeholder.root for placeholder in plan.placeholders}:
             try:
-                status = os.stat(root, follow_symlinks=False)
+                status = os.lstat(root)
             except OSError:
                 continue
             yield status.st_dev, self._began.real - _COARSE <= status.st_ctime_ns <= now
@@ -274,10 +276,10 @@ class Inspector:
         since = self._began.real - _COARSE
         trusted = self._trusted
         found = []
-        stat = os.stat
+        lstat = os.lstat
         for path in self._seen:
             try:
-                status = stat(path, follow_symlinks=False)
+                status = lstat(path)
             except OSError:
                 continue
             if status.st_ctime_ns >= since or not trusted.get(status.st_dev):
