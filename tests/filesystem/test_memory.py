@@ -49,6 +49,15 @@ def _facts(memory: Memory, top: Path) -> dict[str, object]:
     }
 
 
+def test_what_a_directory_holds_is_known_only_if_all_of_it_was_listed(tmp_path: Path, memory: Memory) -> None:
+    (tmp_path / "d").mkdir()
+    (tmp_path / "f").touch()
+    memory.entries(str(tmp_path), FEW)
+    assert memory.known_entries(str(tmp_path)) == ()
+    memory.names(str(tmp_path))
+    assert memory.known_entries(str(tmp_path)) == (("d", "directory"), ("f", "other"))
+
+
 def test_answers(memory: Memory, top: Path) -> None:
     assert _facts(memory, top) == {
         "d": (True, True, None),

@@ -9,6 +9,7 @@ import pytest
 
 from stockade.filesystem.inotify import Event, Inotify
 from stockade.filesystem.memory import Memory
+from stockade.filesystem.terrain import EVERYTHING, Land
 from stockade.filesystem.written import State, Written, directories_of, has_links
 
 if TYPE_CHECKING:
@@ -77,15 +78,31 @@ def test_a_directory_with_none_in_it_is_not_listed_where_links_are_counted(
     assert f"{store}/refs/heads" in found
     if store.stat().st_nlink > 2:  # on some disks every directory has one
         assert f"{store}/refs/heads" not in listed
-    (few, count), listed[:] = (len(listed), os.stat), []
+    (few, count), listed[:] = (len(listed), os.lstat), []
 
-    def uncounted(path: str, *, follow_symlinks: bool) -> os.stat_result:
-        status = count(path, follow_symlinks=follow_symlinks)
+    def uncounted(path: str) -> os.stat_result:
+        status = count(path)
         return os.stat_result((*status[:3], 2, *status[4:10]), {"st_ctime_ns": status.st_ctime_ns})
 
-    monkeypatch.setattr(os, "stat", uncounted)
-    assert directories_of(str(store)).keys() == found.keys()
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "lstat", uncounted)
+        uncounted_found = directories_of(str(store))
+    assert uncounted_found.keys() == found.keys()
     assert len(listed) == len(found) - len(("objects", "objects/pack")) >= few
+
+
+def test_a_repository_that_was_listed_is_listed_again_only_if_it_holds_more(
+    store: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    below = Land().entries(str(store), EVERYTHING)
+    found = directories_of(str(store))
+    listed = note_lists(monkeypatch)
+    assert directories_of(str(store), below=below) == found
+    if store.stat().st_nlink > 2:
+        assert str(store) not in listed
+    (store / "new").mkdir()
+    assert f"{store}/new" in directories_of(str(store), below=below)
+    assert f"{store}/new" in directories_of(str(store), below=tuple(one for one in below if one[0] != "logs"))
 
 
 def test_what_cannot_be_listed_is_searched_at_every_look(store: Path) -> None:
@@ -111,13 +128,13 @@ def test_another_directory_that_changed_in_the_same_tick_is_searched(
     (logs / "team/a").mkdir(parents=True)
     (others / "a").mkdir(parents=True)
     (others / "a/main").symlink_to("/etc/passwd")
-    real = os.stat
+    real = os.lstat
 
-    def at_once(path: str, *, follow_symlinks: bool = True) -> os.stat_result:
-        status = real(path, follow_symlinks=follow_symlinks)
+    def at_once(path: str) -> os.stat_result:
+        status = real(path)
         return os.stat_result(status[:10], {"st_ctime_ns": 1, "st_mtime_ns": 1})
 
-    monkeypatch.setattr(os, "stat", at_once)
+    monkeypatch.setattr(os, "lstat", at_once)
     written = Written()
     written.know([str(store)], None)
     assert written.search([str(store)], set(), None) == []
