@@ -69,5 +69,12 @@ choose_venv() {
   printf '%s\n' "$mine"
 }
 
+# Print how many tests run at once: three for two processors, since a quarter of the time tests wait for something.
+test_workers() {
+  local processors
+  processors=$(nproc 2>/dev/null || getconf _NPROCESSORS_ONLN)
+  printf '%s\n' "${STOCKADE_TEST_WORKERS:-$(((processors * 3 + 1) / 2))}"
+}
+
 # shellcheck disable=SC2034  # for those who source this
 venv=$(choose_venv)
