@@ -11,10 +11,12 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
 
+from stockade.errors import StockadeError
 from stockade.platforms.linux.syscalls import arch_of
 
 if TYPE_CHECKING:
@@ -77,6 +79,19 @@ def test_the_control_types_into_its_terminal() -> None:
     os.waitpid(child, 0)
     os.close(master)
     assert told.endswith(("done\n", "EIO\n")), "kernels may be told to refuse it"
+
+
+@pytest.mark.parametrize("program", ["true", "program-that-is-not-there"])
+def test_the_terminal_is_free_for_the_next_command_once_one_has_ended(ground: Ground, program: str) -> None:
+    """The first process leads the session, and may live on for a moment after it has told of the end."""
+    master, terminal = pty.openpty()
+    for _ in range(30):
+        with suppress(StockadeError):
+            ground.sandbox().attach([program], (terminal, terminal, terminal), terminal=True)
+        with pytest.raises(OSError, match="Inappropriate ioctl"):
+            fcntl.ioctl(master, 0x5429, bytes(4))  # TIOCGSID: the session whose terminal this is
+    os.close(terminal)
+    os.close(master)
 
 
 LOCK = "import fcntl; fcntl.ioctl(0, 0x540C)"

@@ -123,8 +123,7 @@ class Setting:
         ``supervised``: the first filter notifies; ``unsupervised`` makes what takes its place if the kernel refuses.
         ``note`` says why there is no supervisor, if that is known before. ``spare``: a next command is expected.
         ``reuse``: copies of the mounts may serve one command after another. ``is_denied`` tells of the path of a unix
-        socket whether a rule denies it. ``private`` is the private place; ``common`` says why there is none though the
-        plan has one.
+        socket whether a rule denies it. ``private`` is the private place; ``common`` says why a planned one is missing.
         """
         self.capabilities = capabilities
         self.filters = filters
@@ -286,7 +285,7 @@ class _Command:
         self.behind = -1
 
     def serve(self, number: int) -> Ended:
-        """Start the command and stay until it ends."""
+        """Do what is asked for, and return how the command ended."""
         with _Step(b"standard stream"):
             for given in self.streams:
                 stream.require_harmless(given, self.setting.is_denied)
@@ -309,6 +308,14 @@ class _Command:
         if self.run.flags & TERMINAL:
             with _Step(b"terminal"):
                 self.lead_session()
+        try:
+            return self.stay(number)
+        finally:
+            if self.run.flags & TERMINAL:
+                stream.leave_terminal()
+
+    def stay(self, number: int) -> Ended:
+        """Start the command and wait for its end."""
         self.start()
         for descriptor in (*self.streams, *self.passed):
             os.close(descriptor)

@@ -76,6 +76,7 @@ _CLOEXEC = 1
 _CLOSE_RANGE_CLOEXEC = 4
 _PIDFD_THREAD = os.O_EXCL
 _TIOCSCTTY = 0x540E
+_TIOCNOTTY = 0x5422
 _NS_GET_USERNS = 0xB701
 _SIOCSIFFLAGS = 0x8914
 _IFF_UP_RUNNING = 0x1 | 0x40
@@ -269,6 +270,11 @@ def install_filter(program: bytes, *, listen: bool = False) -> int:
 def claim_terminal(descriptor: int) -> None:
     """Make an open terminal the controlling one of this session (``TIOCSCTTY``, ioctl_tty(2))."""
     _checked(_libc.ioctl(ctypes.c_int(descriptor), ctypes.c_ulong(_TIOCSCTTY), ctypes.c_int(0)))
+
+
+def leave_terminal(descriptor: int) -> None:
+    """Have no controlling terminal any more; it is the one that is open here (``TIOCNOTTY``, ioctl_tty(2))."""
+    _checked(_libc.ioctl(ctypes.c_int(descriptor), ctypes.c_ulong(_TIOCNOTTY), ctypes.c_int(0)))
 
 
 def raise_loopback() -> None:

@@ -12,6 +12,8 @@ import stat
 from _socket import AF_UNIX, SOCK_SEQPACKET, SOCK_STREAM, socket
 from errno import EACCES, EISDIR, EMFILE, EPERM, EPROTOTYPE
 
+from stockade.platforms.linux import kernel
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -69,3 +71,18 @@ def require_pipes(descriptors: tuple[int, ...], count: int) -> None:
     for descriptor in descriptors:
         if not stat.S_ISFIFO(os.fstat(descriptor).st_mode):
             raise OSError(EPERM, os.strerror(EPERM))
+
+
+def leave_terminal() -> None:
+    """Let go of the controlling terminal, which nobody has open here any more: the next command may get the same one.
+
+    A process that ends does so, too, but others may have heard of the command's end before.
+    """
+    try:
+        terminal = os.open(b"/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return  # it has gone
+    try:
+        kernel.leave_terminal(terminal)
+    finally:
+        os.close(terminal)
