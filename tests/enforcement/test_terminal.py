@@ -139,7 +139,7 @@ def test_output_goes_on_after_the_command(ground: Ground) -> None:
         pytest.param("stty -echo; stty sane; stty rows 30; stty size", id="stty"),
         pytest.param("python3 -c 'import pty; pty.spawn([\"tty\"])'", id="a terminal of Python's"),
         pytest.param("python3 -c 'import os; p, f = os.forkpty(); print(p) if p else os._exit(0)'", id="forkpty"),
-        pytest.param("printf 'x\\n' | less -E", id="less"),
+        pytest.param("printf 'x\\n' | TERM=xterm less -E", id="less"),
         pytest.param("bash -ic 'sleep 0 & wait; echo on'", id="job control"),
     ],
 )
