@@ -1,6 +1,6 @@
 """How long a command's calls wait while another command asks the supervisor the dearest questions that it can.
 
-    python benchmarks/holdup.py [--count N] [--memory MIB] [--chains N]
+    python benchmarks/holdup.py [--count N] [--memory MIB]
 
 The innocent command makes files with ``open(O_CREAT)`` and is timed inside, first alone, then beside each attack:
 chains of 38 links of nearly 4,096 bytes, whose texts lead up, or up and down, or through deep directories. Each chain
@@ -78,7 +78,6 @@ class Options(argparse.Namespace):
 
     count: int
     memory: int
-    chains: int
     output: Path
 
 
@@ -109,7 +108,6 @@ def main() -> None:
     parser.add_argument(
         "--memory", type=int, default=2048, help="MiB that the last attacker has (default: %(default)s)"
     )
-    parser.add_argument("--chains", type=int, default=len(CHAINS), help="kinds of chains (default: %(default)s)")
     parser.add_argument("--output", type=Path, default=RESULTS, help="file of results (default: beside this program)")
     options = parser.parse_args(namespace=Options())
     output = options.output.absolute()
@@ -121,7 +119,7 @@ def main() -> None:
             alone = _innocent(sandbox, options.count)
             quiet = sum(alone) / len(alone)
             rows = [_row("nothing", alone, quiet)]
-            for title, text in list(CHAINS.items())[: options.chains]:
+            for title, text in CHAINS.items():
                 for how, call in CALLS.items():
                     attacker = ATTACK.format(text=text, call=call)
                     rows.append(_row(f"{title}, {how}", _beside(sandbox, attacker, options.count), quiet))

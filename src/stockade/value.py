@@ -19,6 +19,7 @@ class Value:
 
     _fields: ClassVar[tuple[str, ...]] = ()
     _defaults: ClassVar[dict[str, Any]] = {}
+    #: Whether there is a ``check`` to call: most have none, and thousands of values are made for one plan.
     _checked: ClassVar[bool] = False
 
     def __init_subclass__(cls) -> None:

@@ -106,8 +106,7 @@ class Written:
         return found
 
     def _has_links(self, store: str) -> bool:
-        known = self._known.setdefault(store, {})
-        return not _is_as_known(known) and has_links(store, known)
+        return has_links(store, self._known.setdefault(store, {}))
 
     def _note(self, store: str, watcher: Watcher) -> None:
         watcher.leave(store)
@@ -164,18 +163,6 @@ def directories_of(
         if len(found) + len(todo) > _MOST:
             return {}
     return found
-
-
-def _is_as_known(known: dict[str, State]) -> bool:
-    """Tell whether all directories are there, and none has changed."""
-    try:
-        for path, state in known.items():
-            status = os.lstat(path)
-            if state is None or status.st_ctime_ns != state[1] or status.st_ino != state[0]:
-                return False
-    except OSError:
-        return False
-    return bool(known)
 
 
 def has_links(store: str, known: dict[str, State]) -> bool:

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import os
 import socket
-from errno import EACCES, EBADF, EISDIR, EMFILE, EPERM, EPROTOTYPE
+from errno import EACCES, EBADF, EIO, EISDIR, EMFILE, EPERM, EPROTOTYPE
 from typing import TYPE_CHECKING
 
 from stockade.platforms.linux import stream
@@ -10,6 +10,8 @@ from stockade.platforms.linux import stream
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    import pytest
 
 
 def _error(act: Callable[[], object]) -> int | None:
@@ -73,3 +75,17 @@ def test_a_device_is_replaced_by_the_one_that_is_here() -> None:
     stream.use_own_device(null)
     assert (os.fstat(null).st_rdev, os.write(null, b"x")) == (os.makedev(1, 3), 1)
     os.close(null)
+
+
+def test_a_terminal_that_goes_while_it_is_left_does_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = os.open("/dev/null", os.O_RDONLY)
+
+    def gone(descriptor: int) -> None:
+        assert descriptor == opened
+        raise OSError(EIO, os.strerror(EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr("stockade.platforms.linux.stream.kernel.leave_terminal", gone)
+        patch.setattr(os, "open", lambda *_: opened)
+        stream.leave_terminal()
+    assert _error(lambda: os.fstat(opened)) == EBADF

@@ -76,13 +76,16 @@ def require_pipes(descriptors: tuple[int, ...], count: int) -> None:
 def leave_terminal() -> None:
     """Let go of the controlling terminal, which nobody has open here any more: the next command may get the same one.
 
-    A process that ends does so, too, but others may have heard of the command's end before.
+    A process that ends does so, too, but others may have heard of the command's end before. The terminal may go at any
+    moment, and then nothing is left to do.
     """
     try:
-        terminal = os.open(b"/dev/tty", os.O_RDONLY | os.O_CLOEXEC)
+        terminal = os.open(b"/dev/tty", os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
-        return  # it has gone
+        return
     try:
         kernel.leave_terminal(terminal)
+    except OSError:
+        pass
     finally:
         os.close(terminal)
